@@ -1,0 +1,2 @@
+// Package ddp is the realtime wire of one connection.
+package ddp

@@ -1,0 +1,2 @@
+// Package deliver takes owed answers from the store to done.
+package deliver

@@ -1,0 +1,2 @@
+// Package gate decides what a message means. It is pure.
+package gate

@@ -1,0 +1,2 @@
+// Package post is how one part is said.
+package post

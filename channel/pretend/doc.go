@@ -1,0 +1,2 @@
+// Package pretend is a pretend Rocket.Chat.
+package pretend

@@ -1,0 +1,2 @@
+// Package prompt makes what an agent is shown. It is pure.
+package prompt

@@ -1,0 +1,2 @@
+// Package rest is the REST wire of one bot.
+package rest

@@ -1,0 +1,2 @@
+// Package atomicfile replaces a file whole or not at all.
+package atomicfile

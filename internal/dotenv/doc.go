@@ -1,0 +1,2 @@
+// Package dotenv reads a .env file as Hermes does.
+package dotenv

@@ -1,0 +1,2 @@
+// Package ownerfs enters a tenant's folder as its owner.
+package ownerfs

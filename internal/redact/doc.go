@@ -1,0 +1,2 @@
+// Package redact takes known secrets out of text.
+package redact

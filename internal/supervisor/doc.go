@@ -1,0 +1,2 @@
+// Package supervisor decides which channels run, and when each connects.
+package supervisor
