@@ -1,0 +1,86 @@
+package dial
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+)
+
+// sessions is how many TLS sessions a Network remembers: its server's, its
+// proxy's, and one more each while tickets are renewed.
+const sessions = 4
+
+// config builds what all TLS of one Network shares.
+func config(ca []byte) (*tls.Config, error) {
+	roots, err := roots(ca)
+	if err != nil {
+		return nil, &SettingError{Key: "tls.ca_file", Err: err}
+	}
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		NextProtos:         []string{"http/1.1"},
+		RootCAs:            roots,
+		ClientSessionCache: tls.NewLRUClientSessionCache(sessions),
+	}, nil
+}
+
+// roots returns the system's roots and those of a PEM file, nil for the
+// system's alone. Every block has to be a certificate: a file of which only a
+// part was understood would fail later, and elsewhere.
+func roots(ca []byte) (*x509.CertPool, error) {
+	if ca == nil {
+		return nil, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // a host without roots of its own: the file's alone
+	}
+	n := 0
+	for block, rest := pem.Decode(ca); block != nil; block, rest = pem.Decode(rest) {
+		n++
+		if block.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("block %d is no certificate: only certificates belong in this file", n)
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d can't be read: %w", n, err)
+		}
+		pool.AddCert(cert)
+	}
+	if n == 0 {
+		return nil, errors.New("holds no certificate in PEM form")
+	}
+	return pool, nil
+}
+
+// config returns the configuration for a server's name. A Network has one
+// server, so that the last one is all that is worth keeping; every connection
+// then shares it.
+func (n *Network) config(host string) *tls.Config {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.server == nil || n.server.ServerName != host {
+		n.server = n.base.Clone()
+		n.server.ServerName = host
+	}
+	return n.server
+}
+
+// secured makes the TLS handshake on conn, which it closes when that fails.
+func secured(ctx context.Context, conn net.Conn, cfg *tls.Config, host, key string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	c := tls.Client(conn, cfg)
+	if err := c.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, handshakeError(host, key, err)
+	}
+	return c, nil
+}
