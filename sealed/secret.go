@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// hidden is how a Secret looks in every way Go can print it.
-const hidden = "[sealed]"
+// redacted is how a Secret looks in every way Go can print it.
+const redacted = "[sealed]"
 
 // A Secret is a value that never prints: not with any verb of fmt, not as
 // JSON, YAML or text, not in slog, not inside a struct that is printed with
@@ -40,10 +40,10 @@ func (s Secret) Empty() bool { return s.Reveal() == "" }
 // Equal compares in constant time for values of one length.
 func (s Secret) Equal(o Secret) bool { return equal(s.Reveal(), o.Reveal()) }
 
-func (Secret) String() string               { return hidden }
-func (Secret) GoString() string             { return hidden }
-func (Secret) Format(f fmt.State, _ rune)   { io.WriteString(f, hidden) }
-func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
-func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + hidden + `"`), nil }
-func (Secret) MarshalYAML() (any, error)    { return hidden, nil }
-func (Secret) LogValue() slog.Value         { return slog.StringValue(hidden) }
+func (Secret) String() string               { return redacted }
+func (Secret) GoString() string             { return redacted }
+func (Secret) Format(f fmt.State, _ rune)   { io.WriteString(f, redacted) }
+func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
+func (Secret) MarshalYAML() (any, error)    { return redacted, nil }
+func (Secret) LogValue() slog.Value         { return slog.StringValue(redacted) }
