@@ -1,0 +1,79 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// judge reads an answer and says what it means.
+func (c *Client) judge(ctx context.Context, route string, resp *http.Response, limit int64) ([]byte, error) {
+	done := resp.StatusCode >= 200 && resp.StatusCode <= 299
+	var (
+		env  envelope
+		body []byte
+		err  error
+	)
+	e := classifyPage(route, resp.StatusCode)
+	if isJSON(resp.Header) {
+		if !done {
+			limit = errorBytes
+		}
+		body, err = readBody(resp, limit)
+		switch {
+		case err == nil && lenient(body, &env) && object(body):
+			if e = classify(route, resp.StatusCode, env); e == nil {
+				return body, nil
+			}
+		case errors.Is(err, ErrTooLarge) && done:
+			e.Kind = ErrTooLarge
+		case err != nil && done:
+			e = network(ctx, route, err, true)
+		case done:
+			e.Kind = ErrMalformed
+		}
+	}
+	return nil, c.finish(e, resp.Header, env)
+}
+
+// finish adds what is known besides the kind: how long to wait, and the route's
+// hold. A name that holds the token's own letters is no name.
+func (c *Client) finish(e *Error, h http.Header, env envelope) *Error {
+	switch e.Kind {
+	case ErrRateLimited:
+		e.Retry = wait(h, env, c.clock.serverNow(h, time.Now()))
+		e.Sent = false // the limiter stands before the call
+		c.holds.hold(e.Route, e.Retry)
+	case ErrUnavailable:
+		if d := retryAfter(h.Get("Retry-After"), c.clock.serverNow(h, time.Now())); d > 0 {
+			e.Retry = min(max(d, minWait), maxWait)
+		}
+	}
+	if e.Type != "" && strings.Contains(c.token.Reveal(), e.Type) {
+		e.Type = ""
+	}
+	return e
+}
+
+// readBody reads at most limit bytes. A longer body is ErrTooLarge, known from
+// its length where the server gave one.
+func readBody(resp *http.Response, limit int64) ([]byte, error) {
+	if resp.ContentLength > limit {
+		return nil, ErrTooLarge
+	}
+	var b bytes.Buffer
+	if resp.ContentLength > 0 {
+		b.Grow(int(resp.ContentLength) + bytes.MinRead)
+	}
+	if _, err := b.ReadFrom(io.LimitReader(resp.Body, limit+1)); err != nil {
+		return nil, err
+	}
+	if int64(b.Len()) > limit {
+		return nil, ErrTooLarge
+	}
+	return b.Bytes(), nil
+}

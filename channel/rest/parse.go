@@ -1,0 +1,129 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"rcsupervisor/channel/chat"
+)
+
+// lenient decodes b and leaves a field whose JSON is of another type than
+// expected at zero: one odd field must not cost the answer it stands in. It
+// reports false where b is no JSON.
+func lenient(b []byte, v any) bool {
+	err := json.Unmarshal(b, v)
+	if err == nil {
+		return true
+	}
+	_, odd := errors.AsType[*json.UnmarshalTypeError](err)
+	return odd
+}
+
+// object reports whether b is a JSON object; that it is JSON is known.
+func object(b []byte) bool {
+	b = bytes.TrimLeft(b, " \t\r\n")
+	return len(b) > 0 && b[0] == '{'
+}
+
+// each decodes a list and skips the elements that can't be read.
+func each[T any](raw []json.RawMessage, parse func([]byte) (T, bool)) []T {
+	all := make([]T, 0, len(raw))
+	for _, r := range raw {
+		if v, ok := parse(r); ok {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+func parseMessage(b []byte) (chat.Message, bool) {
+	var m chat.Message
+	return m, json.Unmarshal(b, &m) == nil
+}
+
+// parseMessageReply reads {"message": …}.
+func parseMessageReply(b []byte) (chat.Message, bool) {
+	var reply struct {
+		Message json.RawMessage `json:"message"`
+	}
+	if !lenient(b, &reply) || len(reply.Message) == 0 {
+		return chat.Message{}, false
+	}
+	return parseMessage(reply.Message)
+}
+
+// A page is one list of messages and how long it was on the wire, which is more
+// than what could be read of it.
+type page struct {
+	messages []chat.Message
+	length   int
+}
+
+// parsePage reads {"messages": […]}.
+func parsePage(b []byte) (page, bool) {
+	var reply struct {
+		Messages *[]json.RawMessage `json:"messages"`
+	}
+	if !lenient(b, &reply) || reply.Messages == nil {
+		return page{}, false
+	}
+	return page{each(*reply.Messages, parseMessage), len(*reply.Messages)}, true
+}
+
+// parseRoom reads a room. Its last message may be of any shape without costing
+// the room.
+func parseRoom(b []byte) (chat.Room, bool) {
+	var w struct {
+		chat.Room
+		Last json.RawMessage `json:"lastMessage"` // hides Room's own
+		RID  string          `json:"rid"`         // im.create has it beside _id, or instead
+	}
+	if !lenient(b, &w) {
+		return chat.Room{}, false
+	}
+	room := w.Room
+	if room.ID == "" {
+		room.ID = w.RID
+	}
+	if last, ok := parseMessage(w.Last); ok {
+		room.Last = &last
+	}
+	return room, room.ID != ""
+}
+
+// parseRoomReply reads {"room": …}.
+func parseRoomReply(b []byte) (chat.Room, bool) {
+	var reply struct {
+		Room json.RawMessage `json:"room"`
+	}
+	if !lenient(b, &reply) || len(reply.Room) == 0 {
+		return chat.Room{}, false
+	}
+	return parseRoom(reply.Room)
+}
+
+// changes are what rooms.get and subscriptions.get say since a moment.
+type changes[T any] struct {
+	updated []T
+	removed []string
+}
+
+// parseChanges reads {"update": […], "remove": […]}.
+func parseChanges[T any](b []byte, parse func([]byte) (T, bool)) (changes[T], bool) {
+	var reply struct {
+		Update *[]json.RawMessage `json:"update"`
+		Remove []json.RawMessage  `json:"remove"`
+	}
+	if !lenient(b, &reply) || reply.Update == nil {
+		return changes[T]{}, false
+	}
+	return changes[T]{each(*reply.Update, parse), each(reply.Remove, parseID)}, true
+}
+
+func parseID(b []byte) (string, bool) {
+	var w struct {
+		ID string `json:"_id"`
+	}
+	return w.ID, lenient(b, &w) && w.ID != ""
+}
