@@ -10,29 +10,50 @@ import (
 // A Store remembers what was heard and what is owed. Each step is on disk when
 // its method returns nil. All methods may be called from any goroutine; steps
 // of different questions taken at the same time share one commit.
+//
+// A step whose caller leaves (its ctx ends first, the error is ctx's), or that
+// ends with an error from the disk, may or may not have happened. It is always
+// right to take it again with the same arguments: if it had happened, the
+// repeat is told so as if it were the first (Claim: fresh), once, because
+// nobody else was. That holds while the process lives; after it, [Store.Open]
+// says where each question stands.
 type Store interface {
 	// Claim takes a question that nobody has taken before. fresh is false for
-	// one that is known in any state. With an error nothing is claimed: the
-	// caller takes nothing in and asks again later.
+	// one that is known in any state. With an error nothing is claimed for
+	// the caller: he takes nothing in and asks again later. The question's
+	// State and Parts are not looked at; a zero Claimed is filled in.
 	Claim(ctx context.Context, q Question) (fresh bool, err error)
 	// Give marks a claimed question as about to be shown to an agent. From
-	// here on it is never run again.
+	// here on it is never run again: a second Give is ErrOrder.
 	Give(ctx context.Context, id ID) error
 	// Answer stores all parts of what is owed for a question, and marks it
 	// answered, in one transaction. No parts is a silent answer: the question
-	// is done at once.
+	// is done at once. A claimed question may be answered without having been
+	// given (a refusal, a command's reply, a message that is gone); a second
+	// Answer is ErrOrder. A part's Question and Index are those of its place;
+	// a zero Owed is filled in.
 	Answer(ctx context.Context, id ID, parts []Part) error
-	// Settle records how one part ended. The last one makes the question done
-	// and removes its parts, texts included.
+	// Upload stores the server's id of a part's file, before the message that
+	// shows it is asked for: after a lost reply it tells whether it was.
+	Upload(ctx context.Context, id ID, index int, file string) error
+	// Settle records that one part ended, however it did. The last one makes
+	// the question done and removes its parts, texts included. Settling a
+	// part again changes nothing and is no error.
 	Settle(ctx context.Context, id ID, index int, o Outcome) error
-	// Open yields what a start has to finish, oldest first: every question
-	// that is not done, with its unsettled parts. After an error the sequence
-	// ends.
+	// Known returns in which state a question is, and false for one that is
+	// not known (or no longer: records are kept for 72 h). It reads memory
+	// alone and works whatever became of the disk.
+	Known(id ID) (State, bool)
+	// Open yields what a start has to finish, oldest first by the messages'
+	// own time: every question that is not done, with its unsettled parts. It
+	// holds nothing while the caller works, and steps may be taken meanwhile.
+	// After an error the sequence ends.
 	Open(ctx context.Context) iter.Seq2[Question, error]
 	// Cursor returns the server time up to which a room's messages are
 	// settled. Advance moves it, never backwards, and may keep it in memory
-	// for up to 5 s or until the next claim. The room "" stands for the
-	// profile: the last server time at which it was online.
+	// for up to 5 s or until the next step is written. The room "" stands for
+	// the profile: the last server time at which it was online. At most 4096
+	// other rooms have one; the oldest is forgotten for the next.
 	Cursor(room string) (time.Time, bool)
 	Advance(room string, ts time.Time)
 	// Close writes what Advance kept and ends the store.
@@ -112,8 +133,11 @@ func (o Outcome) Posted() bool { return o.Reason == "" }
 var (
 	ErrUnknown  = errors.New("no such question")
 	ErrOrder    = errors.New("step out of order")
-	ErrDamaged  = errors.New("the state file is damaged")
+	ErrTooLarge = errors.New("more than a question may hold") // asking again won't help
+	ErrDamaged  = errors.New("the state file is damaged")     // until Repair
 	ErrReadOnly = errors.New("the state file can't be written")
+	ErrFull     = errors.New("the state file has reached its size limit") // is an ErrReadOnly too
 	ErrLocked   = errors.New("the state file is in use by another process")
+	ErrNewer    = errors.New("the state file was written by a newer version")
 	ErrClosed   = errors.New("the store is closed")
 )
