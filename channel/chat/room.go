@@ -1,9 +1,8 @@
 package chat
 
 import (
+	"bytes"
 	"encoding/json"
-	"slices"
-	"strings"
 )
 
 // A Kind of room, as Rocket.Chat writes it in `t` and `roomType`.
@@ -13,7 +12,7 @@ type Kind string
 const (
 	Channel  Kind = "c"
 	Group    Kind = "p" // a private channel
-	Direct   Kind = "d" // of two people, or of more: see [Room.OneToOne]
+	Direct   Kind = "d" // of two people, or of more: see [OneToOne]
 	Livechat Kind = "l"
 	Voice    Kind = "v"
 )
@@ -36,6 +35,59 @@ type Room struct {
 	Last       *Message `json:"lastMessage"`
 }
 
+// UnmarshalJSON reads a room as leniently as a message: an odd field, a last
+// message without an id among them, is as good as absent. It fails only where
+// there is no JSON object.
+func (r *Room) UnmarshalJSON(b []byte) error {
+	b = bytes.TrimSpace(b)
+	if len(b) == 0 || b[0] != '{' || !json.Valid(b) {
+		return errNotJSON
+	}
+	*r = Room{}
+	fields := value(b).fields()
+	for {
+		key, v, ok := fields.field()
+		if !ok {
+			return nil
+		}
+		r.field(string(key), v)
+	}
+}
+
+func (r *Room) field(key string, v value) {
+	switch key {
+	case "_id":
+		r.ID = v.text()
+	case "t":
+		r.Kind = Kind(v.text())
+	case "name":
+		r.Name = v.text()
+	case "fname":
+		r.FullName = v.text()
+	case "usersCount":
+		r.UsersCount = int(v.number())
+	case "uids":
+		r.UserIDs = v.texts()
+	case "usernames":
+		r.Usernames = v.texts()
+	case "ro":
+		r.ReadOnly = v.truth()
+	case "archived":
+		r.Archived = v.truth()
+	case "encrypted":
+		r.Encrypted = v.truth()
+	case "_updatedAt":
+		r.Updated = v.stamp()
+	case "prid":
+		r.Parent = v.text()
+	case "lastMessage":
+		var m Message
+		if m.read(v) == nil {
+			r.Last = &m
+		}
+	}
+}
+
 // OneToOne reports whether the id of a direct room says that it is of two
 // people: it is then the two user ids, sorted and joined
 // (createDirectRoom.ts). A direct room of more has a random id.
@@ -43,9 +95,10 @@ func OneToOne(roomID, a, b string) bool {
 	if a == "" || b == "" || len(roomID) != len(a)+len(b) {
 		return false
 	}
-	ids := []string{a, b}
-	slices.Sort(ids)
-	return roomID == strings.Join(ids, "")
+	if b < a {
+		a, b = b, a
+	}
+	return roomID[:len(a)] == a && roomID[len(a):] == b
 }
 
 // A Context is what the server says of a message's room beside the message:
@@ -64,8 +117,8 @@ type Context struct {
 func ParseEvent(args []json.RawMessage) (Message, Context, error) {
 	for len(args) == 1 && len(args[0]) > 0 && args[0][0] == '[' {
 		var inner []json.RawMessage
-		if err := json.Unmarshal(args[0], &inner); err != nil {
-			return Message{}, Context{}, err
+		if json.Unmarshal(args[0], &inner) != nil {
+			return Message{}, Context{}, errNotJSON
 		}
 		args = inner
 	}
@@ -73,22 +126,36 @@ func ParseEvent(args []json.RawMessage) (Message, Context, error) {
 		return Message{}, Context{}, errNoID
 	}
 	var m Message
-	if err := json.Unmarshal(args[0], &m); err != nil {
+	if err := m.UnmarshalJSON(args[0]); err != nil {
 		return Message{}, Context{}, err
 	}
-	if len(args) < 2 {
+	if len(args) < 2 || !json.Valid(args[1]) {
 		return m, Context{}, nil
 	}
-	var where struct {
-		Participant *bool `json:"roomParticipant"`
-		Kind        text  `json:"roomType"`
-		Name        text  `json:"roomName"`
+	return m, value(bytes.TrimSpace(args[1])).context(), nil
+}
+
+// context reads what the stream says of a room. It is known only where both
+// the membership and the kind were said: half of it must not open a room.
+func (v value) context() (c Context) {
+	fields, member := v.fields(), false
+	for {
+		key, val, ok := fields.field()
+		if !ok {
+			break
+		}
+		switch string(key) {
+		case "roomParticipant":
+			c.Participant = val.truth()
+			member = c.Participant || string(val) == "false"
+		case "roomType":
+			c.Kind = Kind(val.text())
+		case "roomName":
+			c.RoomName = val.text()
+		}
 	}
-	if json.Unmarshal(args[1], &where) != nil || where.Participant == nil || where.Kind == "" {
-		return m, Context{}, nil
+	if c.Known = member && c.Kind != ""; !c.Known {
+		return Context{}
 	}
-	return m, Context{
-		Known: true, Participant: *where.Participant,
-		Kind: Kind(where.Kind), RoomName: string(where.Name),
-	}, nil
+	return c
 }

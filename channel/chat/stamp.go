@@ -2,7 +2,6 @@ package chat
 
 import (
 	"bytes"
-	"encoding/json"
 	"strconv"
 	"time"
 )
@@ -27,11 +26,15 @@ func (s *Stamp) UnmarshalJSON(b []byte) error {
 	}
 	switch b[0] {
 	case '{':
-		var date struct {
-			Date json.RawMessage `json:"$date"`
-		}
-		if json.Unmarshal(b, &date) == nil && len(date.Date) > 0 && date.Date[0] != '{' {
-			return s.UnmarshalJSON(date.Date)
+		fields := value(b).fields()
+		for {
+			key, date, ok := fields.field()
+			if !ok {
+				return nil
+			}
+			if string(key) == "$date" && date[0] != '{' {
+				_ = s.UnmarshalJSON(date)
+			}
 		}
 	case '"':
 		if t, err := time.Parse(time.RFC3339Nano, string(bytes.Trim(b, `"`))); err == nil {
