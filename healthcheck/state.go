@@ -1,5 +1,7 @@
 package healthcheck
 
+import "slices"
+
 // A State of a profile, as status shows it.
 type State string
 
@@ -15,6 +17,11 @@ const (
 	Held        State = "held"
 	Stopping    State = "stopping"
 )
+
+// States returns every state, in the order a profile usually meets them.
+func States() []State {
+	return []State{Off, Starting, Connecting, Online, Backoff, NeedsToken, NeedsConfig, Held, Stopping}
+}
 
 // A Reason says why a profile is in its state: how its connection or its
 // worker ended, or what keeps it from running.
@@ -54,3 +61,50 @@ const (
 	Operator   Reason = "operator" // told so by a person
 	Reload     Reason = "reload"   // told so by a changed file
 )
+
+// ends are the reasons that a connection or a run ends with; for a profile
+// that runs again, the last of them is its reason.
+var ends = []Reason{
+	Silent, Deaf, Closed, Dropped, Unreachable, RateLimited, Refused, Identity,
+	Crashed, Hung, Busy, Operator, Reload,
+}
+
+// holds are the reasons that keep a profile from running until something that
+// is not a clock frees it.
+var holds = []Reason{
+	Identity, Unsealed, BadConfig, Duplicate, Moved, Rebound, RolledBack,
+	Suspended, Gone, NameTaken, LedgerLost,
+}
+
+// Reasons returns every reason once: first the ends, then what keeps a profile
+// from running.
+func Reasons() []Reason {
+	all := slices.Clone(ends)
+	for _, r := range holds {
+		if !slices.Contains(all, r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// IsEnd reports whether a connection or a run can end with r.
+func (r Reason) IsEnd() bool { return slices.Contains(ends, r) }
+
+// IsHold reports whether r keeps a profile from running until a file, a
+// person or another profile frees it.
+func (r Reason) IsHold() bool { return slices.Contains(holds, r) }
+
+// rests is the state in which a profile waits that does not run because of r.
+func (r Reason) rests() State {
+	switch r {
+	case Operator, Reload, Gone, "":
+		return Off
+	case Unsealed, Refused:
+		return NeedsToken
+	case BadConfig:
+		return NeedsConfig
+	default:
+		return Held
+	}
+}
