@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -107,21 +109,40 @@ type server struct {
 	handler http.HandlerFunc
 	onReady func(*ddp.Conn) // of the client's Handler
 	onEvent func(ddp.Event)
+	wrap    func(net.Conn) net.Conn // the client's side of each connection
 	dials   int
 }
 
 // serving returns a server whose connections all follow script. It is in the
 // caller's synctest bubble, if there is one.
 func serving(t *testing.T, script func(*peer)) *server {
-	return &server{handler: func(w http.ResponseWriter, r *http.Request) {
-		up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
-		ws, err := up.Upgrade(w, r, nil)
+	return &server{handler: upgraded(func(ws *websocket.Conn) { follow(t, ws, script) })}
+}
+
+// upgraded makes the WebSocket handshake and leaves the rest to serve.
+func upgraded(serve func(*websocket.Conn)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ws, err := new(websocket.Upgrader).Upgrade(w, r, nil)
 		if err != nil {
-			t.Error(err)
-			return
+			return // a client that has gone; of one that hasn't, the test sees
 		}
-		follow(t, ws, script)
-	}}
+		defer ws.Close()
+		serve(ws)
+	}
+}
+
+// unread is a server that reads nothing more once the client is online.
+func unread(t *testing.T, script func(*peer)) http.HandlerFunc {
+	return upgraded(func(ws *websocket.Conn) {
+		p := &peer{t: t, ws: ws}
+		for _, answer := range []string{connected, loggedIn, ready} {
+			if _, _, err := ws.ReadMessage(); err != nil {
+				t.Error(err)
+			}
+			p.say(answer)
+		}
+		script(p)
+	})
 }
 
 // follow runs a script on an open WebSocket, which it closes.
@@ -142,6 +163,20 @@ func follow(t *testing.T, ws *websocket.Conn, script func(*peer)) {
 	script(p)
 	ws.Close()
 	<-p.hup
+}
+
+// A brittle connection can be told to fail all writes, as one does whose other
+// side has hung up.
+type brittle struct {
+	net.Conn
+	broken atomic.Bool
+}
+
+func (b *brittle) Write(p []byte) (int, error) {
+	if b.broken.Load() {
+		return 0, &net.OpError{Op: "write", Err: syscall.EPIPE}
+	}
+	return b.Conn.Write(p)
 }
 
 // pipes is a net.Listener of net.Pipes.
@@ -172,28 +207,56 @@ func (l *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
+// A gate lets goroutines in until it is closed, and waits for them then.
+type gate struct {
+	mu     sync.Mutex
+	closed bool
+	wg     sync.WaitGroup
+}
+
+func (g *gate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.wg.Add(1)
+	}
+	return !g.closed
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.wg.Wait()
+}
+
 // run makes one connection to the server over a pipe, and returns how it ended
 // and what the handler was told.
 func (s *server) run(ctx context.Context, change ...func(*ddp.Config)) (*ddp.End, *told) {
 	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
-	var handlers sync.WaitGroup
+	handlers := &gate{}
 	httpd := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handlers.Add(1)
-		defer handlers.Done()
-		s.handler(w, r)
+		if handlers.enter() {
+			defer handlers.wg.Done()
+			s.handler(w, r)
+		}
 	})}
 	served := make(chan struct{})
 	go func() { defer close(served); httpd.Serve(l) }()
 	defer func() {
 		httpd.Close()
 		<-served
-		handlers.Wait()
+		handlers.close()
 	}()
 	cfg := ddp.Config{
 		Server: "http://chat.example.org", UserID: bot, Token: sealed.NewSecret(token),
 		Network: &dial.Network{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			s.dials++
-			return l.dial(ctx, network, addr)
+			conn, err := l.dial(ctx, network, addr)
+			if err == nil && s.wrap != nil {
+				conn = s.wrap(conn)
+			}
+			return conn, err
 		}},
 		Log: slog.New(slog.DiscardHandler),
 	}

@@ -164,7 +164,7 @@ func (c *Conn) late() *End {
 		return &End{Reason: healthcheck.Closed, Err: fmt.Errorf("the server takes nothing more: %w", c.unsent)}
 	}
 	if c.phase == online {
-		return ended(healthcheck.Silent, fmt.Sprintf("no frame for %s", c.silence))
+		return ended(healthcheck.Silent, fmt.Sprintf("no frame for %gs", c.silence.Seconds()))
 	}
 	reason := healthcheck.Dropped
 	if c.phase == connecting {
