@@ -105,6 +105,9 @@ func entries[E comparable](form string, limit int, keys table[E], id func(E) str
 		name:   "list of " + form,
 		bounds: fmt.Sprintf("at most %d", limit),
 		parse: func(r *report, path string, n *yaml.Node) ([]E, bool) {
+			if isNull(n) {
+				return nil, true
+			}
 			if n.Kind != yaml.SequenceNode {
 				r.add(n.Line, path, "must be a list of %s", form)
 				return nil, false

@@ -300,6 +300,9 @@ func listOf(name string, limit int, unique bool, item valueType[string]) valueTy
 		name:   name,
 		bounds: item.bounds,
 		parse: func(r *report, path string, n *yaml.Node) ([]string, bool) {
+			if isNull(n) {
+				return nil, true // a heading whose items are all commented out
+			}
 			if n.Kind != yaml.SequenceNode {
 				r.add(n.Line, path, "must be a list, such as [one, two]")
 				return nil, false
@@ -335,6 +338,9 @@ func environment(limit int) valueType[map[string]string] {
 	return valueType[map[string]string]{
 		name: "map of text",
 		parse: func(r *report, path string, n *yaml.Node) (map[string]string, bool) {
+			if isNull(n) {
+				return nil, true
+			}
 			if n.Kind != yaml.MappingNode {
 				r.add(n.Line, path, "must be a map, such as {NAME: value}")
 				return nil, false
