@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -242,6 +241,7 @@ func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
 type Entry struct {
 	Name string
 	Dir  bool // a folder, and no link to one
+	Link bool // a symbolic link
 }
 
 // List returns the entries by name. More than limit is [ErrTooMany]: a folder
@@ -254,23 +254,10 @@ func (d *Dir) List(limit int) ([]Entry, error) {
 			return err
 		}
 		defer f.Close()
-		entries, err := f.ReadDir(limit + 1)
-		if err != nil && err != io.EOF {
-			return err
-		}
-		if len(entries) > limit {
-			return &Error{Path: d.path, Err: ErrTooMany, Detail: fmt.Sprintf("more than %d", limit)}
-		}
-		for _, e := range entries {
-			list = append(list, Entry{Name: e.Name(), Dir: e.IsDir()})
-		}
-		return nil
+		list, err = readEntries(f, d.path, limit)
+		return err
 	})
-	if err != nil {
-		return nil, wrap(d.path, err)
-	}
-	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
+	return list, wrap(d.path, err)
 }
 
 // Gone reports whether the folder has been removed since it was opened.

@@ -169,7 +169,7 @@ func TestList(t *testing.T) {
 	must(t, os.Symlink("b", filepath.Join(dir, "c")))
 	got, err := d.List(3)
 	must(t, err)
-	want := []Entry{{"a", false}, {"b", true}, {"c", false}}
+	want := []Entry{{"a", false, false}, {"b", true, false}, {"c", false, true}}
 	if len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 		t.Fatal(got)
 	}
