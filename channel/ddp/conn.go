@@ -121,7 +121,7 @@ func (c *Conn) failLocked(e *End) {
 // heard takes note of a DDP frame and reports whether to go on. A pong is a
 // sign of life only when it answers this socket's last ping, and once: anything
 // else may be the echo of another time (js.SDK#368, RC.ReactNative#7549).
-func (c *Conn) heard(f frame) bool {
+func (c *Conn) heard(f *frame) bool {
 	now := time.Now()
 	pong := is(f.msg, "pong")
 	c.mu.Lock()

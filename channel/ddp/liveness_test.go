@@ -393,8 +393,9 @@ func TestSetHealth(t *testing.T) {
 	}
 }
 
-// Calls are told and forgotten: in order, one frame each, dropped when the
-// server doesn't keep up, and harmless after the end.
+// Calls are told and forgotten: at once on a socket that is ready (js.SDK#246),
+// in order, one frame each, dropped when the server doesn't keep up, and
+// harmless after the end.
 func TestCall(t *testing.T) {
 	t.Run("frames", func(t *testing.T) {
 		in(t, func(t *testing.T) {

@@ -62,12 +62,23 @@ func (c *Conn) run(ctx context.Context, h Handler) (end *End) {
 	return end
 }
 
-// next reads one frame and acts on it.
+// next waits for one frame and acts on it. While it waits it holds no buffer.
 func (c *Conn) next(s *session) *End {
+	kind, r, err := c.ws.NextReader()
+	if err != nil {
+		return c.lost(err, s)
+	}
+	return c.receive(kind, r, s)
+}
+
+// receive reads one frame and acts on it. It is no part of next so that little
+// of a stack is in use while nothing comes.
+//
+//go:noinline
+func (c *Conn) receive(kind int, r io.Reader, s *session) *End {
 	buffer := buffers.Get().(*[]byte)
 	defer release(buffer)
-	kind, err := c.read(buffer)
-	if err != nil {
+	if err := fill(buffer, r); err != nil {
 		return c.lost(err, s)
 	}
 	c.frames.Add(1)
@@ -78,10 +89,10 @@ func (c *Conn) next(s *session) *End {
 		}
 		return c.decided()
 	}
-	if !c.heard(f) {
+	if !c.heard(&f) {
 		return c.decided()
 	}
-	return s.take(f)
+	return s.take(&f)
 }
 
 // decided returns how this side ended the connection, nil while it hasn't.
@@ -106,12 +117,8 @@ func release(b *[]byte) {
 	}
 }
 
-// read reads one frame into buffer. The bound on its size is the socket's.
-func (c *Conn) read(buffer *[]byte) (kind int, err error) {
-	kind, r, err := c.ws.NextReader()
-	if err != nil {
-		return 0, err
-	}
+// fill reads one frame into buffer. The bound on its size is the socket's.
+func fill(buffer *[]byte, r io.Reader) error {
 	b := (*buffer)[:0]
 	for {
 		if len(b) == cap(b) {
@@ -121,10 +128,10 @@ func (c *Conn) read(buffer *[]byte) (kind int, err error) {
 		b = b[:len(b)+n]
 		*buffer = b
 		if errors.Is(err, io.EOF) {
-			return kind, nil
+			return nil
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
 	}
 }

@@ -20,8 +20,9 @@ import (
 func in(t *testing.T, test func(t *testing.T)) { t.Helper(); synctest.Test(t, test) }
 
 // Both dialects, word for word: what is said, in which order, and that nothing
-// is said before it is its turn. Every socket logs in anew and subscribes anew
-// (js.SDK#359, hermes-agent PR#30463).
+// is said before it is its turn. Every socket logs in anew and subscribes anew,
+// as nothing is carried over from the one before (js.SDK#359, js.SDK#422,
+// matterbridge#1011, hermes-agent PR#30463).
 func TestOrderOfFrames(t *testing.T) {
 	for name, script := range map[string]func(*peer){
 		"Meteor": func(p *peer) {
@@ -138,7 +139,7 @@ func TestDeadlineCountsFromTheDial(t *testing.T) {
 }
 
 // A login's result is inspected (hermes-agent PR#30463), and a refusal is told
-// from a server that has no time or a fault (js.SDK#119, RC#23947).
+// from a server that has no time or a fault (js.SDK#119, RC#19641, RC#23947, RC#8064).
 func TestLogin(t *testing.T) {
 	fail := func(e string) string { return `{"msg":"result","id":"login-1","error":` + e + `}` }
 	refused := ddp.End{Reason: healthcheck.Refused, LoginRefused: true, Connected: true}

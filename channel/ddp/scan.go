@@ -96,15 +96,15 @@ func (s *scanner) members() members {
 	return members{}
 }
 
-// closed is what next returns for the value at an object's end.
-var closed = []byte{}
+// objectEnd is what next returns for the value at an object's end.
+var objectEnd = []byte{}
 
 // next returns the next member, its key with the quotes. At the object's end
 // key is nil and value is not; where the grammar is broken both are nil.
 func (m *members) next(s *scanner, depth int) (key, value []byte) {
 	s.space()
 	if s.take('}') {
-		return nil, closed
+		return nil, objectEnd
 	}
 	if m.started {
 		if !s.take(',') {

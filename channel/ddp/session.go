@@ -60,7 +60,7 @@ func (s *session) start() {
 }
 
 // take acts on one frame. It returns nil as long as the connection goes on.
-func (s *session) take(f frame) *End {
+func (s *session) take(f *frame) *End {
 	switch {
 	case is(f.msg, "changed"):
 		return s.changed(f)
@@ -88,7 +88,7 @@ func (s *session) take(f frame) *End {
 const echoed = 256
 
 // pong answers a ping at once, whatever the phase (RC#7786).
-func (s *session) pong(f frame) {
+func (s *session) pong(f *frame) {
 	if len(f.id) == 0 || len(f.id) > echoed {
 		s.send([]byte(`{"msg":"pong"}`))
 		return
@@ -119,7 +119,7 @@ func (s *session) enter(p phase) {
 
 // result reads that of the login. Those of Call are not waited for: typing is
 // told and forgotten.
-func (s *session) result(f frame) *End {
+func (s *session) result(f *frame) *End {
 	if s.phase != loggingIn || !is(f.id, loginID) {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (s *session) result(f frame) *End {
 	return nil
 }
 
-func (s *session) subscribed(f frame) {
+func (s *session) subscribed(f *frame) {
 	if s.phase != subscribing || !lists(f.subs, subID) {
 		return
 	}
@@ -162,7 +162,7 @@ func (s *session) subscribed(f frame) {
 
 // nosub ends the connection whenever it comes: the subscription is all that it
 // is for. It comes without an error too (Go.SDK#44).
-func (s *session) nosub(f frame) *End {
+func (s *session) nosub(f *frame) *End {
 	if s.phase < subscribing || !is(f.id, subID) {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (s *session) nosub(f frame) *End {
 
 // changed hands on what was published on our stream. `id` of such a frame is
 // always "id" and says nothing (RC#27430); collection and event name do.
-func (s *session) changed(f frame) *End {
+func (s *session) changed(f *frame) *End {
 	if s.phase < subscribing || !is(f.collection, Collection) || !is(f.event, MyMessages) {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (s *session) changed(f frame) *End {
 }
 
 // moan logs the first of the frames in which a server complains of ours.
-func (s *session) moan(f frame) {
+func (s *session) moan(f *frame) {
 	if s.moans++; s.moans == 1 {
 		s.log.Warn("the server complains of a frame", "reason", s.said(text(f.reason)))
 	}

@@ -86,7 +86,7 @@ func FuzzSession(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if end := w.take(fr); end != nil {
+			if end := w.take(&fr); end != nil {
 				w.ended(end)
 				break
 			}

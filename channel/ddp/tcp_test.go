@@ -31,8 +31,13 @@ func secure(t *testing.T, script func(*peer)) ddp.Config {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	ca := pemOf(s)
 	return ddp.Config{Server: s.URL + "/rc", UserID: bot, Token: sealed.NewSecret(token), Network: &dial.Network{CAFile: ca}}
+}
+
+// pemOf returns the certificate of a TLS server, which is its own authority.
+func pemOf(s *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
 func TestOverTLS(t *testing.T) {

@@ -107,13 +107,26 @@ func (n *Network) reach(ctx context.Context, addr string) (net.Conn, error) {
 }
 
 func (n *Network) connect(ctx context.Context, addr string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	within, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	if n.DialContext != nil {
-		return n.DialContext(ctx, "tcp", addr)
+	dial := n.DialContext
+	if dial == nil {
+		dial = (&net.Dialer{KeepAlive: keepAlive}).DialContext
 	}
-	d := net.Dialer{KeepAlive: keepAlive}
-	return d.DialContext(ctx, "tcp", addr)
+	conn, err := dial(within, "tcp", addr)
+	if err != nil && within.Err() != nil {
+		err = late(ctx, "no connection to "+addr, connectTimeout)
+	}
+	return conn, err
+}
+
+// late is the error of a wait that ended with its context: with the caller's,
+// or with our own bound on it.
+func late(ctx context.Context, what string, bound time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return fmt.Errorf("%s within %s: %w", what, bound, context.DeadlineExceeded)
 }
 
 // address returns where u's server listens, and whether it speaks TLS.

@@ -50,17 +50,17 @@ func parseProxy(setting string) (*url.URL, error) {
 // tunnel asks the proxy at the other end of conn for a connection to addr. It
 // leaves conn without a deadline, and at the first byte that addr says.
 func tunnel(ctx context.Context, conn net.Conn, user *url.Userinfo, addr string) *ProxyError {
-	ctx, cancel := context.WithTimeout(ctx, proxyTimeout)
+	within, cancel := context.WithTimeout(ctx, proxyTimeout)
 	defer cancel()
 	stopped := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
+	stop := context.AfterFunc(within, func() {
 		defer close(stopped)
 		conn.SetDeadline(time.Unix(1, 0))
 	})
 	status, err := connect(conn, user, addr)
 	if !stop() {
 		<-stopped
-		err = ctx.Err()
+		err = late(ctx, "no answer to CONNECT", proxyTimeout)
 	}
 	switch {
 	case err != nil:

@@ -2,12 +2,16 @@ package dial
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"sync"
+	"weak"
 )
 
 // sessions is how many TLS sessions a Network remembers: its server's, its
@@ -28,13 +32,43 @@ func config(ca []byte) (*tls.Config, error) {
 	}, nil
 }
 
+// pools shares the roots of those Networks whose files are the same, by the
+// hash of the file: a pool is some 35 kB, and a thousand bots of one owner name
+// one file. Pools are not changed once made, and go when no Network is left
+// that uses them.
+var pools struct {
+	sync.Mutex
+	by map[[sha256.Size]byte]weak.Pointer[x509.CertPool]
+}
+
 // roots returns the system's roots and those of a PEM file, nil for the
-// system's alone. Every block has to be a certificate: a file of which only a
-// part was understood would fail later, and elsewhere.
+// system's alone.
 func roots(ca []byte) (*x509.CertPool, error) {
 	if ca == nil {
 		return nil, nil
 	}
+	sum := sha256.Sum256(ca)
+	pools.Lock()
+	defer pools.Unlock()
+	if pool := pools.by[sum].Value(); pool != nil {
+		return pool, nil
+	}
+	pool, err := extended(ca)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(pools.by, func(_ [sha256.Size]byte, p weak.Pointer[x509.CertPool]) bool { return p.Value() == nil })
+	if pools.by == nil {
+		pools.by = make(map[[sha256.Size]byte]weak.Pointer[x509.CertPool])
+	}
+	pools.by[sum] = weak.Make(pool)
+	return pool, nil
+}
+
+// extended adds a file's roots to the system's. Every block has to be a
+// certificate: a file of which only a part was understood would fail later, and
+// elsewhere.
+func extended(ca []byte) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool() // a host without roots of its own: the file's alone
@@ -72,15 +106,16 @@ func (n *Network) config(host string) *tls.Config {
 
 // secured makes the TLS handshake on conn, which it closes when that fails.
 func secured(ctx context.Context, conn net.Conn, cfg *tls.Config, host, key string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	within, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	c := tls.Client(conn, cfg)
-	if err := c.HandshakeContext(ctx); err != nil {
-		conn.Close()
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		return nil, handshakeError(host, key, err)
+	err := c.HandshakeContext(within)
+	if err == nil {
+		return c, nil
 	}
-	return c, nil
+	conn.Close()
+	if within.Err() != nil {
+		return nil, late(ctx, "no TLS handshake with "+host, handshakeTimeout)
+	}
+	return nil, handshakeError(host, key, err)
 }
