@@ -79,6 +79,8 @@ func (b *book) known(m mark) bool {
 	return ok && b.left[m] == 0
 }
 
+func (b *book) empty() bool { return len(b.slots)+len(b.open)+len(b.rooms) == 0 }
+
 func (b *book) days() []day { return slices.Sorted(maps.Keys(b.slots)) }
 
 // oldest returns the marks of all open questions, oldest first.
@@ -108,7 +110,7 @@ func (b *book) question(m mark) (Question, bool) {
 // advance moves a cursor and reports whether it moved.
 func (b *book) advance(room string, ts time.Time) bool {
 	at, ok := b.rooms[room]
-	if ok && !ts.After(at) {
+	if ts.IsZero() || ok && !ts.After(at) {
 		return false
 	}
 	if !ok && room != "" && len(b.rooms) >= maxRooms {

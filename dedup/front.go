@@ -3,6 +3,7 @@ package dedup
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 )
@@ -34,8 +35,10 @@ func (f *front) Claim(ctx context.Context, q Question) (bool, error) {
 	if dup {
 		return false, nil
 	}
-	err := f.run(ctx, s)
-	return s.fresh && err == nil, err
+	if err := f.run(ctx, s); err != nil {
+		return false, err // and s may not be ours to read
+	}
+	return s.fresh, nil
 }
 
 // Give: see [Store].
@@ -46,7 +49,7 @@ func (f *front) Give(ctx context.Context, id ID) error {
 // Answer: see [Store].
 func (f *front) Answer(ctx context.Context, id ID, parts []Part) error {
 	s := newStep(answer, Question{ID: id})
-	s.parts = parts
+	s.parts = slices.Clone(parts) // it may outlast the call
 	return f.run(ctx, s)
 }
 

@@ -65,6 +65,22 @@ func (m *Memory) keep(d *draft) {
 	m.written, m.waiting = maps.Clone(m.book.rooms), time.Time{}
 }
 
+// ripen writes the cursors that a DB would have written by now. The caller
+// holds mu.
+func (m *Memory) ripen() {
+	if !m.waiting.IsZero() && m.fault == nil && time.Since(m.waiting) >= flushAfter {
+		m.written, m.waiting = maps.Clone(m.book.rooms), time.Time{}
+	}
+}
+
+// Advance: see [Store].
+func (m *Memory) Advance(room string, ts time.Time) {
+	m.mu.Lock()
+	m.ripen()
+	m.mu.Unlock()
+	m.front.Advance(room, ts)
+}
+
 // Fail makes every step that has to be written fail with err, as a full disk
 // would, until Fail(nil). What is known stays known.
 func (m *Memory) Fail(err error) {
@@ -79,8 +95,8 @@ func (m *Memory) Fail(err error) {
 func (m *Memory) Reopen() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.closed && m.fault == nil && !m.waiting.IsZero() && time.Since(m.waiting) >= flushAfter {
-		m.written = m.book.rooms
+	if !m.closed {
+		m.ripen()
 	}
 	m.closed = true
 	b := newBook()
