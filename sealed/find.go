@@ -22,7 +22,7 @@ const (
 
 // fdPatience is how long a descriptor may give nothing before it is given up:
 // its writer's end may have leaked into this very process.
-const fdPatience = 10 * time.Second
+var fdPatience = 10 * time.Second // tests have less
 
 // Options say where the identity is. No source is a value: neither arguments
 // nor environment ever hold a key.
