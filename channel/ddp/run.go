@@ -28,8 +28,8 @@ func Run(ctx context.Context, cfg Config, h Handler) *End {
 	}
 	deadline := start.Add(cfg.Deadline)
 	dialling, stop := context.WithDeadline(ctx, deadline)
-	defer stop()
 	ws, w, end := open(dialling, cfg, server)
+	stop()
 	if ctx.Err() != nil {
 		if w != nil {
 			w.abort()
