@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -22,6 +23,7 @@ type transfer struct {
 	scope  *scope
 	cancel context.CancelFunc
 	stall  *time.Timer
+	once   sync.Once
 }
 
 // startTransfer waits for one of the few places, then for the budget. The
@@ -45,19 +47,25 @@ func (c *Client) startTransfer(parent context.Context, route string) (context.Co
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, transferTime, errSlow)
 	t := &transfer{client: c, scope: s, cancel: cancel}
-	t.stall = time.AfterFunc(stallTime, func() { s.cancel(errStalled) })
+	// A transfer that stalls gives its place back by itself, also when its
+	// reader was forgotten.
+	t.stall = time.AfterFunc(stallTime, func() { s.cancel(errStalled); t.release() })
 	return ctx, t, nil
 }
 
 // moved says that bytes have.
 func (t *transfer) moved() { t.stall.Reset(stallTime) }
 
-// end gives the place back. It is called once.
-func (t *transfer) end() {
-	t.stall.Stop()
-	t.cancel()
-	t.client.end(t.scope)
-	<-t.client.files
+// end ends the transfer.
+func (t *transfer) end() { t.stall.Stop(); t.release() }
+
+// release gives the place back.
+func (t *transfer) release() {
+	t.once.Do(func() {
+		t.cancel()
+		t.client.end(t.scope)
+		<-t.client.files
+	})
 }
 
 // roundTrip makes the transfer's request, which build makes of a context.
