@@ -14,6 +14,7 @@ type Facts struct {
 	Other   string // the profile that holds the bot, unless the reader may not know it
 	Server  string // as sealed
 	Home    string
+	Mend    string // a command that mends what was found better than its reason's own, or ""
 }
 
 // An Advice is what a person is told of a profile. What, Why and Next are
@@ -42,7 +43,7 @@ func Explain(h History, f Facts, now time.Time) Advice {
 	a := Advice{
 		Title:  said.title,
 		What:   fill.Replace(c.what),
-		Why:    fill.Replace(said.why),
+		Why:    fill.Replace(cmp.Or(c.why, said.why)),
 		Next:   fill.Replace(c.next),
 		When:   fill.Replace(when),
 		Action: fill.Replace(c.action),
@@ -67,12 +68,15 @@ func (h History) course(f Facts) course {
 	x := exceptions[pair{cmp.Or(h.State, Off), h.Reason}]
 	c = course{
 		what:   cmp.Or(x.what, c.what),
+		why:    x.why,
 		next:   cmp.Or(x.next, c.next),
 		when:   cmp.Or(x.when, c.when),
 		server: x.server,
 		action: cmp.Or(x.action, c.action),
 	}
 	switch {
+	case c.action != "" && f.Mend != "":
+		c.action = f.Mend
 	case h.Reason == Duplicate && h.State == Held && f.Other == "":
 		c.action = alone
 	case h.Flapping && (h.State == Backoff || h.State == Starting || h.State == Connecting):
@@ -121,14 +125,16 @@ func (h History) in(now time.Time) string {
 // Span is d for people, in whole seconds, minutes or hours, rounded up: what is
 // promised is never early.
 func Span(d time.Duration) string {
-	round := time.Second
+	unit := time.Second
 	if d > time.Hour {
-		round = time.Minute
+		unit = time.Minute
 	}
-	if d = max(d, 0); d%round > 0 { // not d+round-1, which may not be a duration any more
-		d = d/round*round + round
+	d = max(d, 0)
+	n := int64(d / unit)
+	if d%unit > 0 {
+		n++
 	}
-	n := int64(d / time.Second)
+	n *= int64(unit / time.Second)
 	h, m, s := n/3600, n/60%60, n%60
 	var parts []string
 	add := func(n int64, unit string) {

@@ -45,11 +45,12 @@ type History struct {
 	RetryAt time.Time     `json:"retry_at,omitzero"` // when Plan is due; zero when no clock decides
 	Wait    time.Duration `json:"wait,omitempty"`    // how long RetryAt was away when it was decided
 
-	Alive    bool      `json:"alive"`              // a worker lives, or is being made or ended
-	Then     Do        `json:"then,omitempty"`     // Stopping or stuck: what comes after the run's end
-	Goal     Reason    `json:"goal,omitempty"`     // and why, if that is to rest
-	LastEnd  Reason    `json:"last_end,omitempty"` // how it last ended
-	OnlineAt time.Time `json:"online_at,omitzero"` // zero unless online
+	Alive    bool          `json:"alive"`              // a worker lives, or is being made or ended
+	Then     Do            `json:"then,omitempty"`     // Stopping or stuck: what comes after the run's end
+	Goal     Reason        `json:"goal,omitempty"`     // and why, if that is to rest
+	Owed     time.Duration `json:"owed,omitempty"`     // stuck: what was left to wait when that began
+	LastEnd  Reason        `json:"last_end,omitempty"` // how it last ended
+	OnlineAt time.Time     `json:"online_at,omitzero"` // zero unless online
 
 	Restarts uint64 `json:"restarts"` // connections and workers made again, save those a person or a file asked for
 	Again    bool   `json:"again"`    // what is planned counts among them

@@ -55,7 +55,7 @@ func Next(h History, e Ended, now time.Time, j Jitter) (Decision, History) {
 		e.Reason = Dropped
 	}
 	if e.Reason.IsHold() {
-		return h.found(e, now)
+		return h.found(e, now, j)
 	}
 	over := e.over()
 	switch {
@@ -67,7 +67,7 @@ func Next(h History, e Ended, now time.Time, j Jitter) (Decision, History) {
 		if !over {
 			return h.standing(now)
 		}
-		return h.ended(now)
+		return h.ended(now, j)
 	case h.State == Backoff || h.State == NeedsToken || h.State == NeedsConfig:
 		if !over {
 			return h.standing(now)
@@ -197,10 +197,21 @@ func (h History) doubt(limit time.Duration, now time.Time) (Decision, History) {
 	return Decision{Do: Await}, h
 }
 
-// found stops a profile for what was found, whatever it was doing.
-func (h History) found(e Ended, now time.Time) (Decision, History) {
-	if e.over() {
+// found stops a profile for what was found, whatever it was doing. One that is
+// off, or will be, stays so: with another reason in its place, the file that
+// mends what was found would start what a person stopped.
+func (h History) found(e Ended, now time.Time, j Jitter) (Decision, History) {
+	if e.over() && h.Alive {
+		if h.State == Stopping || h.State == Held {
+			var d Decision
+			if d, h = h.ended(now, j); d.Do != Begin {
+				return d, h
+			}
+		}
 		h.Alive = false
+	}
+	if h.parked() && e.Reason != Gone && e.Reason != Suspended {
+		return h.standing(now)
 	}
 	if e.Reason.IsEnd() {
 		h.LastEnd = e.Reason
@@ -212,44 +223,77 @@ func (h History) found(e Ended, now time.Time) (Decision, History) {
 	return d, h
 }
 
+// parked reports whether a person or a file wants h off.
+func (h History) parked() bool {
+	if !h.Alive {
+		return h.State == Off
+	}
+	return (h.State == Stopping || h.State == Held) && h.Then != Begin && (h.Goal == Operator || h.Goal == Reload)
+}
+
 // stuck holds a profile whose run hangs where nothing can kill it: a second
 // one beside it would answer twice.
 func (h History) stuck(e Ended, now time.Time) (Decision, History) {
 	if h.State != Stopping && h.State != Held {
-		h.Then, h.Goal = Begin, ""
+		h.Then, h.Goal, h.Again, h.Owed = Begin, "", true, h.left(now)
+		switch h.State {
+		case NeedsToken:
+			h.Goal = h.Reason
+		case Online:
+			h = h.tallied(now)
+		}
 	}
-	h.Reason, h.LastEnd, h.Error, h.Again = Hung, Hung, oneLine(e.Detail), true
+	h.Reason, h.LastEnd, h.Error = Hung, Hung, oneLine(e.Detail)
 	return h.enter(Held, now).plan(Rest, -1, now)
 }
 
 // ended goes on as told once the run is over, however it ended: a stop that
 // failed is a stop.
-func (h History) ended(now time.Time) (Decision, History) {
+func (h History) ended(now time.Time, j Jitter) (Decision, History) {
 	h.Alive = false
 	then, goal := h.Then, h.Goal
 	h.Then, h.Goal = Rest, ""
-	if then == Begin {
-		return h.run(0, now)
+	switch {
+	case then != Begin:
+		return h.rest(goal, now)
+	case h.State == Held && h.Again:
+		return h.unstuck(goal, now, j)
 	}
-	return h.rest(goal, now)
+	return h.run(0, now)
+}
+
+// unstuck goes on with what hung of itself and is over of itself: as after any
+// hung run, but with what it was waiting for still to be waited for.
+func (h History) unstuck(goal Reason, now time.Time, j Jitter) (Decision, History) {
+	pace := h.pace(j)
+	h.Streak++
+	if goal == Refused {
+		h.Reason, h.LastEnd = Refused, Refused
+		return h.enter(NeedsToken, now).probe(now, j)
+	}
+	owed := remaining(h.Since.Add(h.Owed), now, h.Owed)
+	return h.run(max(owed, pace), now)
 }
 
 // lost is a worker that died while it had no connection. What was being waited
 // for stays; only if that was no more than time, the crash may add to it.
 func (h History) lost(e Ended, now time.Time, j Jitter) (Decision, History) {
 	h.Alive = false
-	if e.Reason == Crashed {
+	switch e.Reason {
+	case Operator, Reload:
+		h.LastEnd = e.Reason
+		return h.forgiven().anew(now)
+	case Crashed:
 		h = h.tallied(now)
 	}
-	timed := h.State == Backoff && h.Plan != Await && h.Reason != RateLimited
-	if !timed {
+	pace := h.pace(j)
+	h.Streak++
+	if h.State != Backoff || h.Plan == Await || h.Reason == RateLimited {
 		if h.Plan == Dial || h.Plan == Reread {
 			h.Plan = Begin
 		}
 		return h.standing(now)
 	}
-	d := max(h.left(now), h.pace(j))
 	h.Reason, h.LastEnd, h.Error = e.Reason, e.Reason, oneLine(e.Detail)
-	h.Streak++
-	return h.run(d, now)
+	return h.run(max(h.left(now), pace), now)
 }

@@ -467,7 +467,7 @@ func TestStuck(t *testing.T) {
 		end  State
 	}{
 		{"alone", online(day), nil, Begin, Starting},
-		{"while waiting", refusedTwice(), nil, Begin, Starting},
+		{"while waiting", refusedTwice(), nil, Probe, NeedsToken},
 		{"while stopping", stopped, nil, Rest, Off},
 		{"start", stopped, func(h History) (Decision, History) { return h.Start(day) }, Begin, Starting},
 		{"restart", online(day), func(h History) (Decision, History) { return h.Restart(day) }, Begin, Starting},

@@ -6,24 +6,26 @@ import "time"
 // for a profile that [Runs]. Everything is forgiven and the profile goes at
 // once, from wherever it waits; one that runs goes on, and one that is
 // stopping starts when its run is over. What held it is looked at again by
-// whoever carries out Begin. It never frees a suspended profile: [History.Resume]
-// does.
+// whoever carries out Begin. It never frees a suspended profile, which
+// [History.Resume] does, nor one whose home is gone: if that comes back, it is
+// a new profile.
 func (h History) Start(now time.Time) (Decision, History) {
 	h = h.Settled(now).forgiven()
 	switch h.State {
 	case Starting, Connecting, Online:
 		return h.standing(now)
-	case Stopping, Held:
-		if h.Reason == Suspended || h.Goal == Suspended {
+	case Stopping, Held, Off:
+		if w := h.waitsFor(); w == Suspended || w == Gone {
 			return h.standing(now)
 		}
 	}
 	return h.anew(now)
 }
 
-// Resume frees a suspended profile; of any other it is Start.
+// Resume frees a suspended profile; of any other it is Start. If it does not
+// [Runs] even so, Stop comes right after.
 func (h History) Resume(now time.Time) (Decision, History) {
-	if h.Reason == Suspended || h.Goal == Suspended {
+	if h.waitsFor() == Suspended {
 		return h.forgiven().anew(now)
 	}
 	return h.Start(now)
@@ -40,7 +42,8 @@ func (h History) Restart(now time.Time) (Decision, History) {
 
 // Stop ends the run, if there is one, and rests for reason r: Operator, Reload
 // (the file says enabled: false), or whatever holds a profile. It takes back a
-// restart that is under way.
+// restart that is under way. A suspended profile stays suspended, unless it is
+// gone.
 func (h History) Stop(r Reason, now time.Time) (Decision, History) {
 	h = h.Settled(now)
 	if r == Operator || r == Reload {
@@ -50,7 +53,9 @@ func (h History) Stop(r Reason, now time.Time) (Decision, History) {
 	if r == Gone {
 		then = Leave
 	}
-	switch {
+	switch was := h.waitsFor(); {
+	case was == Gone, was == Suspended && r != Gone:
+		return h.standing(now)
 	case !h.Alive:
 		return h.rest(r, now)
 	case h.State == Held: // stuck: said already, and nothing more can be done

@@ -41,8 +41,8 @@ var sayings = map[Reason]saying{
 	Gone:       {"home gone", "The home is no longer there."},
 	NameTaken:  {"name taken", "Another home has this name, or the name is one that Hermes reserves."},
 	LedgerLost: {"ledger lost", "The supervisor's ledger and its copy can't be read, so nothing runs until it is started anew."},
-	Operator:   {"stopped", "A person asked for it."},
-	Reload:     {"changed by file", "A changed file asked for it."},
+	Operator:   {"by a person", "A person stopped or restarted it."},
+	Reload:     {"by a file", "A changed file stopped or restarted it."},
 }
 
 // A course is what comes next, when, and the command that mends it or tells
@@ -50,6 +50,7 @@ var sayings = map[Reason]saying{
 // for its server.
 type course struct {
 	what   string
+	why    string // "": as the reason is told
 	next   string
 	when   string
 	server string
@@ -90,7 +91,7 @@ var courses = map[State]course{
 // exceptions are the courses of single pairs; an empty field is as in courses.
 var exceptions = map[pair]course{
 	{Off, ""}:     {what: "{profile} was not started yet."},
-	{Off, Reload}: {next: "It starts.", when: "when {home}/rocketchat/channel.yaml says enabled: true", action: inspect},
+	{Off, Reload}: {why: "{home}/rocketchat/channel.yaml says enabled: false.", next: "It starts.", when: "when it says enabled: true", action: inspect},
 	{Off, Gone}:   {next: "It leaves the list; what the ledger knows of it stays.", when: "now", action: "rcsupervisor remove {profile}"},
 
 	{Backoff, Silent}:      {next: "It connects again."},
