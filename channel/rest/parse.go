@@ -26,6 +26,13 @@ func object(b []byte) bool {
 	return len(b) > 0 && b[0] == '{'
 }
 
+// items reads a list. It reports false for what isn't one: nothing is not an
+// empty answer.
+func items(raw json.RawMessage) ([]json.RawMessage, bool) {
+	var list []json.RawMessage
+	return list, len(raw) > 0 && json.Unmarshal(raw, &list) == nil && list != nil
+}
+
 // each decodes a list and skips the elements that can't be read.
 func each[T any](raw []json.RawMessage, parse func([]byte) (T, bool)) []T {
 	all := make([]T, 0, len(raw))
@@ -63,31 +70,28 @@ type page struct {
 // parsePage reads {"messages": […]}.
 func parsePage(b []byte) (page, bool) {
 	var reply struct {
-		Messages *[]json.RawMessage `json:"messages"`
+		Messages json.RawMessage `json:"messages"`
 	}
-	if !lenient(b, &reply) || reply.Messages == nil {
+	if !lenient(b, &reply) {
 		return page{}, false
 	}
-	return page{each(*reply.Messages, parseMessage), len(*reply.Messages)}, true
+	list, ok := items(reply.Messages)
+	return page{each(list, parseMessage), len(list)}, ok
 }
 
-// parseRoom reads a room. Its last message may be of any shape without costing
-// the room.
+// parseRoom reads a room. im.create has its id as rid, beside _id or instead.
 func parseRoom(b []byte) (chat.Room, bool) {
-	var w struct {
-		chat.Room
-		Last json.RawMessage `json:"lastMessage"` // hides Room's own
-		RID  string          `json:"rid"`         // im.create has it beside _id, or instead
-	}
-	if !lenient(b, &w) {
+	var (
+		room chat.Room
+		also struct {
+			RID string `json:"rid"`
+		}
+	)
+	if json.Unmarshal(b, &room) != nil {
 		return chat.Room{}, false
 	}
-	room := w.Room
-	if room.ID == "" {
-		room.ID = w.RID
-	}
-	if last, ok := parseMessage(w.Last); ok {
-		room.Last = &last
+	if room.ID == "" && lenient(b, &also) {
+		room.ID = also.RID
 	}
 	return room, room.ID != ""
 }
@@ -112,13 +116,15 @@ type changes[T any] struct {
 // parseChanges reads {"update": […], "remove": […]}.
 func parseChanges[T any](b []byte, parse func([]byte) (T, bool)) (changes[T], bool) {
 	var reply struct {
-		Update *[]json.RawMessage `json:"update"`
-		Remove []json.RawMessage  `json:"remove"`
+		Update json.RawMessage `json:"update"`
+		Remove json.RawMessage `json:"remove"`
 	}
-	if !lenient(b, &reply) || reply.Update == nil {
+	if !lenient(b, &reply) {
 		return changes[T]{}, false
 	}
-	return changes[T]{each(*reply.Update, parse), each(reply.Remove, parseID)}, true
+	updated, ok := items(reply.Update)
+	removed, _ := items(reply.Remove)
+	return changes[T]{each(updated, parse), each(removed, parseID)}, ok
 }
 
 func parseID(b []byte) (string, bool) {

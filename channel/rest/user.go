@@ -35,14 +35,17 @@ func (c *Client) User(ctx context.Context, q UserQuery) (User, error) {
 
 func parseUser(b []byte) (User, bool) {
 	var reply struct {
-		User struct {
-			chat.User
-			Roles  []string `json:"roles"`
-			Active bool     `json:"active"`
-		} `json:"user"`
+		User json.RawMessage `json:"user"`
 	}
-	ok := lenient(b, &reply)
-	return User(reply.User), ok && reply.User.ID != ""
+	var also struct {
+		Roles  []string `json:"roles"`
+		Active bool     `json:"active"`
+	}
+	var user chat.User
+	if !lenient(b, &reply) || !lenient(reply.User, &user) || !lenient(reply.User, &also) {
+		return User{}, false
+	}
+	return User{user, also.Roles, also.Active}, user.ID != ""
 }
 
 // Settings reads public settings of the server, by id. What the server doesn't
@@ -82,13 +85,14 @@ func only(all map[string]json.RawMessage, ids []string) map[string]json.RawMessa
 
 func parseSettings(b []byte) (map[string]json.RawMessage, bool) {
 	var reply struct {
-		Settings *[]json.RawMessage `json:"settings"`
+		Settings json.RawMessage `json:"settings"`
 	}
-	if !lenient(b, &reply) || reply.Settings == nil {
+	if !lenient(b, &reply) {
 		return nil, false
 	}
+	list, ok := items(reply.Settings)
 	all := map[string]json.RawMessage{}
-	for _, raw := range *reply.Settings {
+	for _, raw := range list {
 		var s struct {
 			ID    string          `json:"_id"`
 			Value json.RawMessage `json:"value"`
@@ -97,5 +101,5 @@ func parseSettings(b []byte) (map[string]json.RawMessage, bool) {
 			all[s.ID] = s.Value
 		}
 	}
-	return all, true
+	return all, ok
 }

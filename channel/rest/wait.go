@@ -42,7 +42,7 @@ func wait(h http.Header, env envelope, now time.Time) time.Duration {
 func untilReset(v string, now time.Time) time.Duration {
 	f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
 	switch {
-	case err != nil || math.IsNaN(f):
+	case err != nil || math.IsNaN(f) || math.IsInf(f, 0):
 		return 0
 	case f >= 1e11:
 		return seconds(f/1000 - float64(now.UnixMilli())/1000)
