@@ -111,7 +111,7 @@ func (j *judge) awaited() bool {
 func (j *judge) question() string {
 	name := j.f.Self.Username
 	if j.m.MentionsSet {
-		u, ok := mentionOf(j.m, j.f.Self.ID)
+		u, ok := mentionOf(&j.m, j.f.Self.ID)
 		if !ok {
 			return j.m.Text
 		}

@@ -16,7 +16,7 @@ const freshFor = 10 * time.Second
 // Decide says what a message means. See the package's documentation for the
 // order of its steps.
 func Decide(m chat.Message, f Facts) Verdict {
-	j := judge{m: &m, f: &f, p: f.Policy}
+	j := judge{m: m, f: f, p: f.Policy}
 	j.v.Role = j.p.Role(m.Sender.ID)
 	if j.sender() || j.published() || j.room() || j.awaited() || j.person() || j.command() {
 		return j.v
@@ -28,8 +28,8 @@ func Decide(m chat.Message, f Facts) Verdict {
 // A judge leads one message through the gate. Each of its steps reports
 // whether the message's way has ended; the verdict is then complete.
 type judge struct {
-	m *chat.Message
-	f *Facts
+	m chat.Message // by value: they then stay off the heap
+	f Facts
 	p *Policy
 	v Verdict
 
@@ -89,7 +89,7 @@ func (j *judge) published() bool {
 // a message rather than about its being posted. A touch without a time of its
 // own can't be told from one of an old message.
 func (j *judge) republished() bool {
-	m := j.m
+	m := &j.m
 	if m.Touched.Has(chat.TouchEdited) {
 		return true
 	}
@@ -164,7 +164,7 @@ func (j *judge) woken() bool {
 	if _, mention := j.p.Room(j.m.RoomID); j.v.Kind == KindDirect || !mention {
 		return true
 	}
-	return mentioned(j.m, j.f.Self)
+	return mentioned(&j.m, j.f.Self)
 }
 
 // command: ours, Hermes', and words that Hermes would take for a decision.
@@ -212,7 +212,7 @@ func (j *judge) rate() {
 // empty holds for a message that says nothing. A mention alone does: it asks
 // for an answer to what was said before.
 func (j *judge) empty() bool {
-	m := j.m
+	m := &j.m
 	return strings.TrimSpace(m.Text) == "" && m.File == (chat.File{}) && len(m.Files) == 0 && len(m.Attachments) == 0
 }
 
