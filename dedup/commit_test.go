@@ -406,3 +406,19 @@ func TestLeftoverOfACreationIsSwept(t *testing.T) {
 		t.Errorf("there are %q", names)
 	}
 }
+
+// failOnce makes the next commit end with an error; nil is none.
+func (db *DB) failOnce(outcome error) {
+	db.disk.mu.Lock()
+	defer db.disk.mu.Unlock()
+	db.disk.write = func(f *file, bot string, d *draft, gone []string) error {
+		failed := outcome
+		outcome = nil
+		if failed == nil || errors.Is(failed, errAfter) {
+			if err := f.commit(bot, d, gone); err != nil {
+				return err
+			}
+		}
+		return failed
+	}
+}
