@@ -67,16 +67,33 @@ type page struct {
 	length   int
 }
 
-// parsePage reads {"messages": […]}.
+// A listed message is read in the walk through its page, and never ends it.
+type listed struct {
+	message chat.Message
+	ok      bool
+}
+
+func (l *listed) UnmarshalJSON(b []byte) error {
+	l.ok = l.message.UnmarshalJSON(b) == nil
+	return nil
+}
+
+// parsePage reads {"messages": […]}. Pages are the largest answers there are,
+// and a catch-up reads many.
 func parsePage(b []byte) (page, bool) {
 	var reply struct {
-		Messages json.RawMessage `json:"messages"`
+		Messages *[]listed `json:"messages"`
 	}
-	if !lenient(b, &reply) {
+	if json.Unmarshal(b, &reply) != nil || reply.Messages == nil {
 		return page{}, false
 	}
-	list, ok := items(reply.Messages)
-	return page{each(list, parseMessage), len(list)}, ok
+	p := page{make([]chat.Message, 0, len(*reply.Messages)), len(*reply.Messages)}
+	for _, l := range *reply.Messages {
+		if l.ok {
+			p.messages = append(p.messages, l.message)
+		}
+	}
+	return p, true
 }
 
 // parseRoom reads a room. im.create has its id as rid, beside _id or instead.
