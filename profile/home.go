@@ -47,6 +47,8 @@ type Profile struct {
 	// Hermes lists what of the home still has Hermes speak to Rocket.Chat
 	// itself, such as ".env: ROCKETCHAT_TOKEN". Empty for another agent's home.
 	Hermes []string
+
+	emptied bool // access.yaml is there and has no bytes
 }
 
 // A Fault is why a home does not run as it is. Its profile is needs-config,
@@ -69,7 +71,7 @@ func (f *Fault) Unwrap() error { return f.Err }
 var (
 	ErrRootOwned = errors.New("belongs to root, and root's homes run only where the host allows it")
 	ErrSlow      = errors.New("the file system does not answer")
-	ErrBoth      = errors.New("Hermes is still set up to speak to Rocket.Chat itself, as the same bot")
+	ErrBoth      = errors.New("its Hermes is still set up to speak to Rocket.Chat itself")
 	errNotPart   = errors.New("has no " + Folder + "/" + SettingsFile)
 )
 
@@ -120,6 +122,7 @@ func (p *Profile) readFiles(ours *ownerfs.Dir) error {
 	if err1 == nil {
 		p.Settings, p.Lines, err1 = parseSettings(filepath.Join(ours.Path(), SettingsFile), settings)
 	}
+	p.emptied = err2 == nil && p.Hashes.Access != (Hash{}) && len(access) == 0
 	if err2 == nil {
 		p.Access, err2 = ParseAccess(filepath.Join(ours.Path(), AccessFile), access)
 	}

@@ -45,9 +45,15 @@ type Snapshot struct {
 	Unnamed  []Unnamed // by path
 	Problems []error   // of roots that could not be looked through, or not whole
 
-	folders []string // where homes come and go, for the watcher
+	folders []folder // where homes come and go, for the watcher
 	seen    []*sighting
 }
+
+// A folder in which entry coming or going changes what homes there are; with
+// entry "" any may.
+type folder struct{ path, entry string }
+
+func (s *Snapshot) within(path, entry string) { s.folders = append(s.folders, folder{path, entry}) }
 
 // Profile returns the reading of name.
 func (s *Snapshot) Profile(name string) (Reading, bool) {
@@ -107,11 +113,9 @@ func (s *Scanner) Scan(ctx context.Context) (*Snapshot, error) {
 	s.last = map[string]*sighting{}
 	for _, x := range snap.seen {
 		s.last[x.dir] = x
-		snap.folders = append(snap.folders, filepath.Dir(x.dir))
+		snap.within(filepath.Dir(x.dir), filepath.Base(x.dir))
 	}
 	s.assign(snap)
-	slices.Sort(snap.folders)
-	snap.folders = slices.Compact(snap.folders)
 	return snap, nil
 }
 
@@ -135,7 +139,7 @@ func (s *Scanner) Read(ctx context.Context, home string) (r Reading, ok bool) {
 func (s *Scanner) candidates(ctx context.Context, r Root, snap *Snapshot) []candidate {
 	var all []candidate
 	for _, dir := range s.glob(ctx, r.Dir, snap) {
-		snap.folders = append(snap.folders, filepath.Dir(dir))
+		snap.within(filepath.Dir(dir), filepath.Base(dir))
 		real, err := s.resolve(ctx, dir)
 		if err != nil {
 			s.problem(snap, err)
@@ -204,7 +208,7 @@ func (s *Scanner) glob(ctx context.Context, pattern string, snap *Snapshot) []st
 					next = append(next, filepath.Join(dir, e.Name))
 				}
 			}
-			snap.folders = append(snap.folders, dir)
+			snap.within(dir, "")
 		}
 		dirs = next
 	}
@@ -214,7 +218,8 @@ func (s *Scanner) glob(ctx context.Context, pattern string, snap *Snapshot) []st
 // below are the folders in a root's profiles/.
 func (s *Scanner) below(ctx context.Context, root, prefix string, snap *Snapshot) []candidate {
 	dir := filepath.Join(root, "profiles")
-	snap.folders = append(snap.folders, root, dir)
+	snap.within(root, "profiles")
+	snap.within(dir, "")
 	list, err := s.list(ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -136,3 +136,7 @@ func statBelow(dir int, name string) (Info, error) {
 	}
 	return infoOf(fi)
 }
+
+// AsFolderOwner calls f with the rights of the owner of a folder where this
+// process may have them, and else with its own; see [As].
+func AsFolderOwner(uid int, f func() error) error { return As(reader(uid), f) }
