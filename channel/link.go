@@ -31,6 +31,7 @@ type Start struct {
 	Access      profile.Access
 	Credentials sealed.Credentials
 	Siblings    []string // user ids of this supervisor's other bots on the same server
+	CA          []byte   // the content of tls.ca_file, nil without one
 }
 
 // A Command from the supervisor to a channel: Connect, Apply, Drain or Stop.
@@ -48,6 +49,7 @@ type Apply struct {
 	Access      profile.Access
 	Credentials sealed.Credentials
 	Siblings    []string
+	CA          []byte
 	Reconnect   bool
 }
 
@@ -131,9 +133,17 @@ type Record struct {
 // A Permit names what a host-wide budget is asked for. Allow returns when it
 // may go on, or with ctx's error.
 type Permit struct {
-	Kind  string // dial, rest, agent
-	Route string // of rest: the route the server counts by
+	Kind  string
+	Route string // of PermitREST: the route the server counts by
 }
+
+// The kinds of permits.
+const (
+	PermitDial  = "dial"  // one attempt to connect, until it is online or has ended
+	PermitREST  = "rest"  // one call of a route
+	PermitCheck = "check" // asking whether the token is good, which servers count closely
+	PermitAgent = "agent" // a process of an agent
+)
 
 // A Request is what only the supervisor may write down.
 type Request struct {

@@ -1,0 +1,260 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"rcsupervisor/channel/agent"
+	"rcsupervisor/channel/chat"
+	"rcsupervisor/dedup"
+)
+
+// A Key names a conversation: a room, and a thread of it or "".
+type Key struct{ Room, Thread string }
+
+// An Item is one claimed question on its way to the agent.
+type Item struct {
+	Key     Key
+	ID      dedup.ID
+	Asker   string // user id
+	Message chat.Message
+	Text    string // the question itself, without the mention
+	Role    string // owner or member
+	Kind    string // direct, group or channel
+	Bare    bool   // an owner's command, given to the agent as it is
+}
+
+// The causes with which a turn is cancelled.
+var (
+	ErrStopped = errors.New("stopped by a person")
+	ErrDropped = errors.New("its asker may no longer ask")
+	ErrEnding  = errors.New("the channel is ending")
+)
+
+// Config is what conversations work with. All fields are needed.
+type Config struct {
+	Store dedup.Store
+	Agent func() agent.Agent
+	// Prepare makes what the agent is given of an item. It runs when the
+	// item's turn has come, so that it sees the room as it is then.
+	Prepare func(context.Context, Item) (agent.Question, error)
+	// Owe takes over the parts of an answer that is stored.
+	Owe func([]dedup.Part)
+	// Working is called when a turn begins; what it returns, when its answer
+	// is stored.
+	Working func(Item) (done func())
+	// Ended is called once for every item taken, with how it ended.
+	Ended func(Item, Ending)
+	Queue func() int // limits.queue
+	Log   *slog.Logger
+}
+
+// An Ending is how an item left its conversation.
+type Ending string
+
+// The endings.
+const (
+	AnsweredEnding Ending = "answered"
+	FailedEnding   Ending = "failed"  // the agent failed, and the asker was told
+	StoppedEnding  Ending = "stopped" // by a person, and the asker was told
+	LeftEnding     Ending = "left"    // the channel ended first; the store has it
+	DroppedEnding  Ending = "dropped" // its asker may no longer ask
+)
+
+// A Set is all conversations of a profile. Its methods may be called from any
+// goroutine. A conversation without questions costs nothing.
+type Set struct {
+	Config
+	group sync.WaitGroup
+	life  context.Context // ends with Close, whose cause is ErrEnding; turns outlive the call that put them
+	end   context.CancelCauseFunc
+
+	mu      sync.Mutex
+	open    map[Key]*talk // guarded by mu, with all that is in it
+	closing bool
+}
+
+// A talk is one conversation that has something to do. Its goroutine ends when
+// nothing waits.
+type talk struct {
+	waiting []Item
+	running *Item
+	cancel  context.CancelCauseFunc // of the running turn
+}
+
+// New returns a Set without conversations.
+func New(c Config) *Set {
+	s := &Set{Config: c, open: make(map[Key]*talk)}
+	s.life, s.end = context.WithCancelCause(context.Background())
+	return s
+}
+
+// Put adds a question to its conversation. place is how many are before it, the
+// running one included; ok is false when the queue is full and nothing was
+// taken. missed questions, which were caught up, are outside limits.queue.
+func (s *Set) Put(item Item, missed bool) (place int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return 0, false
+	}
+	t := s.open[item.Key]
+	if t == nil {
+		t = &talk{}
+		s.open[item.Key] = t
+		s.group.Go(func() { s.run(item.Key, t) })
+	} else if !missed && len(t.waiting) >= s.Queue() {
+		return 0, false
+	}
+	place = len(t.waiting)
+	if t.running != nil {
+		place++
+	}
+	t.waiting = append(t.waiting, item)
+	return place, true
+}
+
+// Running returns the item whose turn is running.
+func (s *Set) Running(k Key) (Item, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.open[k]; t != nil && t.running != nil {
+		return *t.running, true
+	}
+	return Item{}, false
+}
+
+// Stop cancels the running turn; the queue goes on. It reports false when none
+// runs.
+func (s *Set) Stop(k Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.open[k]
+	if t == nil || t.running == nil {
+		return false
+	}
+	t.cancel(ErrStopped)
+	return true
+}
+
+// Edit gives a question that still waits its new text, and reports whether one
+// waited. A question that runs or ran is never run again.
+func (s *Set) Edit(id string, change func(*Item)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.open {
+		for i := range t.waiting {
+			if t.waiting[i].ID.Message == id {
+				change(&t.waiting[i])
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Drop takes out what a person has waiting and cancels his running turn.
+func (s *Set) Drop(asker string) {
+	s.mu.Lock()
+	var dropped []Item
+	for _, t := range s.open {
+		kept := t.waiting[:0]
+		for _, item := range t.waiting {
+			if item.Asker == asker {
+				dropped = append(dropped, item)
+			} else {
+				kept = append(kept, item)
+			}
+		}
+		t.waiting = kept
+		if t.running != nil && t.running.Asker == asker {
+			t.cancel(ErrDropped)
+		}
+	}
+	s.mu.Unlock()
+	for _, item := range dropped {
+		s.settleSilently(item)
+		s.Ended(item, DroppedEnding)
+	}
+}
+
+// Busy returns how many questions wait or run.
+func (s *Set) Busy() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, t := range s.open {
+		n += len(t.waiting)
+		if t.running != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Close cancels what runs, leaves what waits to the store, and waits for both
+// to end.
+func (s *Set) Close() {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	s.end(ErrEnding)
+	s.group.Wait()
+}
+
+// Drained waits until no question runs or waits, or for ctx.
+func (s *Set) Drained(ctx context.Context) error {
+	tick := time.NewTicker(drainTick)
+	defer tick.Stop()
+	for s.Busy() > 0 {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+const drainTick = 50 * time.Millisecond
+
+// run is the goroutine of one conversation.
+func (s *Set) run(k Key, t *talk) {
+	for {
+		ctx, item, ok := s.next(k, t)
+		if !ok {
+			return
+		}
+		ending := s.turn(ctx, item)
+		s.mu.Lock()
+		t.cancel(nil)
+		t.running, t.cancel = nil, nil
+		s.mu.Unlock()
+		s.Ended(item, ending)
+	}
+}
+
+// next takes the item whose turn has come, and forgets the conversation when
+// there is none.
+func (s *Set) next(k Key, t *talk) (context.Context, Item, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		for _, left := range t.waiting {
+			defer s.Ended(left, LeftEnding)
+		}
+		t.waiting = nil
+	}
+	if len(t.waiting) == 0 {
+		delete(s.open, k)
+		return nil, Item{}, false
+	}
+	item := t.waiting[0]
+	t.waiting = t.waiting[1:]
+	ctx, cancel := context.WithCancelCause(s.life)
+	t.running, t.cancel = &item, cancel
+	return ctx, item, true
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// order puts the arguments of one call into the order that the flag parser
+// understands: global flags, verb, the verb's flags, "--", everything else.
+// The parser itself stops reading flags at the first argument, which would
+// leave the flag of `start alice --wait` unread.
+func order(app *cli.App, argv []string) ([]string, error) {
+	var global, own, rest []string
+	var verb *cli.Command
+	args := argv[1:]
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		switch {
+		case arg == "--":
+			rest = append(rest, args[i+1:]...)
+			i = len(args)
+		case len(arg) > 1 && arg[0] == '-':
+			name, _, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+			flag, isGlobal := lookup(app, verb, name)
+			words := []string{arg}
+			if flag != nil && !hasValue && !isBool(flag) {
+				if i+1 == len(args) {
+					return nil, usage(fmt.Errorf("flag --%s needs a value", name), help(verb))
+				}
+				i++
+				words = append(words, args[i])
+			}
+			if isGlobal || verb == nil {
+				global = append(global, words...)
+			} else {
+				own = append(own, words...)
+			}
+		case verb == nil:
+			if verb = app.Command(arg); verb == nil {
+				return nil, usage(fmt.Errorf("no such verb %q%s", arg, didYouMean(app, arg)), "rcsupervisor --help")
+			}
+		default:
+			rest = append(rest, arg)
+		}
+	}
+	out := append([]string{argv[0]}, global...)
+	if verb == nil {
+		return out, nil
+	}
+	out = append(append(out, verb.Name), own...)
+	if len(rest) > 0 {
+		out = append(append(out, "--"), rest...)
+	}
+	return out, nil
+}
+
+// lookup finds a flag of the verb, or else a global one.
+func lookup(app *cli.App, verb *cli.Command, name string) (flag cli.Flag, global bool) {
+	if verb != nil {
+		if f := named(verb.Flags, name); f != nil {
+			return f, false
+		}
+	}
+	if name == "help" || name == "h" || name == "version" || name == "v" {
+		return nil, false
+	}
+	f := named(app.Flags, name)
+	return f, f != nil
+}
+
+func named(flags []cli.Flag, name string) cli.Flag {
+	for _, f := range flags {
+		if slices.Contains(f.Names(), name) {
+			return f
+		}
+	}
+	return nil
+}
+
+func isBool(f cli.Flag) bool {
+	_, ok := f.(*cli.BoolFlag)
+	return ok
+}
+
+func help(verb *cli.Command) string {
+	if verb == nil {
+		return "rcsupervisor --help"
+	}
+	return "rcsupervisor " + verb.Name + " --help"
+}
+
+// didYouMean names the verb that is one slip away from what was typed.
+func didYouMean(app *cli.App, typed string) string {
+	best, distance := "", 3
+	for _, c := range app.Commands {
+		if d := slips(typed, c.Name); d < distance {
+			best, distance = c.Name, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean %q?", best)
+}
+
+// slips is the edit distance of two short words.
+func slips(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,83 @@
+// Command rcsupervisor hosts many Rocket.Chat bots on one machine and keeps
+// each of them, and only that one, answering. See README.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args, streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// streams are the three the program speaks on: data on out, words on err.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// run is main with everything it touches passed in. It returns the exit code.
+func run(ctx context.Context, argv []string, s streams) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	app := newApp(s)
+	ordered, err := order(app, argv)
+	if err == nil {
+		err = app.RunContext(ctx, ordered)
+	}
+	return report(s.err, err)
+}
+
+func newApp(s streams) *cli.App {
+	return &cli.App{
+		Name:                 "rcsupervisor",
+		Usage:                "host many Rocket.Chat bots on one machine and stop worrying about them",
+		UsageText:            "rcsupervisor [flags] VERB [arguments]",
+		Description:          examples,
+		Version:              version(),
+		Reader:               s.in,
+		Writer:               s.out,
+		ErrWriter:            s.err,
+		HideHelpCommand:      true,
+		EnableBashCompletion: true,
+		Flags:                globalFlags(),
+		Commands: []*cli.Command{
+			demoVerb(s), initVerb(s), pretendVerb(s),
+		},
+		// Errors are printed once, by report.
+		ExitErrHandler: func(*cli.Context, error) {},
+		OnUsageError:   usageError,
+		CommandNotFound: func(c *cli.Context, verb string) {
+			// cli calls this and returns nil; noVerb makes it an error.
+			c.App.Metadata["unknown"] = verb
+		},
+		Metadata: map[string]any{},
+		Action:   noVerb,
+	}
+}
+
+const examples = `The first steps, on a machine with nothing but this program:
+
+   rcsupervisor demo                      three bots and a page to chat with them
+   rcsupervisor init                      make the identity that opens the seals
+   rcsupervisor add alice --server https://chat.example.org
+   rcsupervisor check alice               is everything right?
+   rcsupervisor run                       the supervisor
+
+Every verb explains itself: rcsupervisor VERB --help`
+
+// noVerb answers a call without a verb with the help, and one with an unknown
+// verb with an error.
+func noVerb(c *cli.Context) error {
+	if c.Args().Present() {
+		return usage(fmt.Errorf("no such verb %q", c.Args().First()), "rcsupervisor --help")
+	}
+	return cli.ShowAppHelp(c)
+}
