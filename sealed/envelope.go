@@ -83,6 +83,46 @@ func (e Envelope) Secrets() []Secret {
 	return slices.Concat([]Secret{e.Token}, slices.Collect(maps.Values(e.Keys)), slices.Collect(maps.Values(e.Values)))
 }
 
+// Set seals a value under the name people give it: token, asker, or that of an
+// environment variable. What is wrong with it is [ErrInvalid], and the
+// envelope is as before.
+func (e *Envelope) Set(name string, value Secret) error {
+	changed := e.clone()
+	switch name {
+	case "token":
+		changed.Token = value
+	case AskerKey:
+		if changed.Keys == nil {
+			changed.Keys = map[string]Secret{}
+		}
+		changed.Keys[AskerKey] = value
+	default:
+		if changed.Values == nil {
+			changed.Values = map[string]Secret{}
+		}
+		changed.Values[name] = value
+	}
+	if why := changed.checkSecrets(); why != "" {
+		return &Error{Kind: ErrInvalid, Text: why, Try: "give another value; nothing was changed"}
+	}
+	*e = changed
+	return nil
+}
+
+// Unset takes the asker's key or a value out and reports whether it was there.
+// The token can only be replaced.
+func (e *Envelope) Unset(name string) bool {
+	*e = e.clone()
+	if name == AskerKey {
+		_, was := e.Keys[AskerKey]
+		delete(e.Keys, AskerKey)
+		return was
+	}
+	_, was := e.Values[name]
+	delete(e.Values, name)
+	return was
+}
+
 // Same reports whether two envelopes hold the same credentials for the same
 // bot, whoever they are sealed for and whenever.
 func (e Envelope) Same(o Envelope) bool {
@@ -126,19 +166,25 @@ func (e Envelope) check() string {
 		return "user_id is empty"
 	case len(e.UserID) > maxUserID || !visible(e.UserID):
 		return "user_id is no user id: up to 128 visible ASCII characters"
-	case e.Token.Empty():
-		return "token is empty"
-	case len(e.Token.Reveal()) > maxToken || !visible(e.Token.Reveal()):
-		return "token is no token: up to 4096 visible ASCII characters"
 	case e.Generation < 1 || e.Generation > maxGeneration:
 		return "generation is out of bounds"
 	case e.SealedAt.IsZero() || e.SealedAt.Year() > 9999:
 		return "sealed_at is no time"
+	case e.Keys[PostKey].Empty():
+		return "keys.post is missing" // ids of messages would be anybody's to guess
+	}
+	return e.checkSecrets()
+}
+
+// checkSecrets is the part of check that looks at token, keys and values.
+func (e Envelope) checkSecrets() string {
+	switch {
+	case e.Token.Empty():
+		return "token is empty"
+	case len(e.Token.Reveal()) > maxToken || !visible(e.Token.Reveal()):
+		return "token is no token: up to 4096 visible ASCII characters"
 	case len(e.Values) > maxValues:
 		return fmt.Sprintf("values are more than %d", maxValues)
-	}
-	if e.Keys[PostKey].Empty() {
-		return "keys.post is missing" // ids of messages would be anybody's to guess
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Keys)) {
 		if name != PostKey && name != AskerKey {

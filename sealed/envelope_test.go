@@ -174,6 +174,48 @@ func TestCredentialsHoldTheNamedValuesOnly(t *testing.T) {
 	}
 }
 
+func TestSetAndUnset(t *testing.T) {
+	e := envelope("alice")
+	was := e
+	for name, get := range map[string]func() Secret{
+		"token": func() Secret { return e.Token },
+		"asker": func() Secret { return e.Keys[AskerKey] },
+		"NEW":   func() Secret { return e.Values["NEW"] },
+	} {
+		if err := e.Set(name, NewSecret("new-"+name)); err != nil || get().Reveal() != "new-"+name {
+			t.Errorf("%s: %v", name, err)
+		}
+		before := e
+		for _, empty := range []string{"", " \n"} {
+			checkError(t, e.Set(name, NewSecret(empty)), ErrInvalid)
+		}
+		if !e.Same(before) {
+			t.Errorf("%s: a refused value changed the envelope", name)
+		}
+	}
+	for _, bad := range []string{"", "post", "A-B", "A B", "Ä"} {
+		if err := e.Set(bad, NewSecret("x")); bad != "post" {
+			checkError(t, err, ErrInvalid, "name that is none")
+		} else if err != nil || !e.Keys[PostKey].Empty() {
+			t.Error("the post key can be set from outside")
+		}
+	}
+	if !e.Unset("NEW") || e.Unset("NEW") || !e.Unset("asker") || e.Unset("asker") || e.Unset("token") || e.Token.Empty() {
+		t.Error("Unset")
+	}
+	if _, ok := was.Values["NEW"]; ok || was.Keys[AskerKey].Reveal() != testAsker {
+		t.Error("a copy made before was changed")
+	}
+	var bare Envelope
+	bare.Token = NewSecret("t")
+	if err := bare.Set("asker", NewSecret("a")); err != nil {
+		t.Error(err)
+	}
+	if err := bare.Set("V", NewSecret("v")); err != nil || !bare.Unset("V") {
+		t.Error(err)
+	}
+}
+
 func TestStaleRecipients(t *testing.T) {
 	host, recovery, other := newIdentity(t), newIdentity(t), newIdentity(t)
 	open := func(data []byte) Envelope {

@@ -20,7 +20,7 @@ var (
 	ErrRecipients    = errors.New("recipients unusable")            // there is one, but not of one kind, or malformed
 	ErrLockout       = errors.New("recipients without our own key") // what is sealed for them, this host can't open
 	ErrUnfinished    = errors.New("an unfinished reseal lies here") // Resume first
-	ErrRolledBack    = errors.New("reseal rolled back")             // one home failed, so all are as they were
+	ErrPutBack       = errors.New("reseal undone")                  // one home failed, so all are as they were
 )
 
 // An Error says what is wrong and what mends it. It never holds a secret.

@@ -32,7 +32,7 @@ type Rekeyed struct {
 // that can't be is an error that names it, and nothing has changed. Then all
 // go into a journal, and only then are the files replaced. Killed at any
 // point, [Resume] brings what was begun to its end. A file that can't be
-// replaced has all others put back: [ErrRolledBack].
+// replaced has all others put back: [ErrPutBack].
 //
 // Generations stay, for they count what is sealed and not for whom; so putting
 // back is no roll-back. The caller holds the locks of the homes and of the
@@ -153,7 +153,7 @@ func rollBack(journal *os.Root, entries []journalEntry, find func(key, profile s
 	if err := removeJournal(journal); err != nil {
 		return errors.Join(cause, err)
 	}
-	return &Error{Kind: ErrRolledBack, Text: "nothing was resealed", Try: "mend what is said here, then rcsupervisor reseal --all", Err: cause}
+	return &Error{Kind: ErrPutBack, Text: "nothing was resealed", Try: "mend what is said here, then rcsupervisor reseal --all", Err: cause}
 }
 
 type swapped int
