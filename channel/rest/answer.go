@@ -12,7 +12,7 @@ import (
 
 // judge reads an answer and says what it means.
 func (c *Client) judge(ctx context.Context, route string, resp *http.Response, limit int64) ([]byte, error) {
-	done := resp.StatusCode >= 200 && resp.StatusCode <= 299
+	yes := done(resp.StatusCode)
 	var (
 		env  envelope
 		body []byte
@@ -20,7 +20,7 @@ func (c *Client) judge(ctx context.Context, route string, resp *http.Response, l
 	)
 	e := classifyPage(route, resp.StatusCode)
 	if isJSON(resp.Header) {
-		if !done {
+		if !yes {
 			limit = errorBytes
 		}
 		body, err = readBody(resp, limit)
@@ -29,11 +29,11 @@ func (c *Client) judge(ctx context.Context, route string, resp *http.Response, l
 			if e = classify(route, resp.StatusCode, env); e == nil {
 				return body, nil
 			}
-		case errors.Is(err, ErrTooLarge) && done:
-			e.Kind = ErrTooLarge
-		case err != nil && done:
+		case errors.Is(err, ErrTooLarge) && yes:
+			e.Kind = ErrTooLarge // and uncertain, as any page with a 2xx
+		case err != nil && yes:
 			e = network(ctx, route, err, true)
-		case done:
+		case yes:
 			e.Kind = ErrMalformed
 		}
 	}
@@ -46,7 +46,7 @@ func (c *Client) finish(e *Error, h http.Header, env envelope) *Error {
 	switch e.Kind {
 	case ErrRateLimited:
 		e.Retry = wait(h, env, c.clock.serverNow(h, time.Now()))
-		e.Sent = false // the limiter stands before the call
+		e.Uncertain = false // the limiter stands before the call
 		c.holds.hold(e.Route, e.Retry)
 	case ErrUnavailable:
 		if d := retryAfter(h.Get("Retry-After"), c.clock.serverNow(h, time.Now())); d > 0 {

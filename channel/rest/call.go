@@ -64,7 +64,7 @@ func fetch[T any](ctx context.Context, c *Client, k call, parse func([]byte) (T,
 	}
 	v, ok := parse(body)
 	if !ok {
-		return zero, &Error{Route: k.route, Status: http.StatusOK, Kind: ErrMalformed, Sent: true}
+		return zero, &Error{Route: k.route, Status: http.StatusOK, Kind: ErrMalformed, Uncertain: true}
 	}
 	return v, nil
 }
@@ -116,7 +116,7 @@ func (c *Client) because(parent, ctx context.Context, route string, err error) e
 	}
 	e, ok := failed(err)
 	if context.Cause(ctx) == error(ErrClosed) {
-		return &Error{Route: route, Kind: ErrClosed, Sent: ok && e.Sent}
+		return &Error{Route: route, Kind: ErrClosed, Uncertain: ok && e.Uncertain}
 	}
 	if ok {
 		return e

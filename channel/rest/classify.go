@@ -181,7 +181,7 @@ func isJSON(h http.Header) bool {
 // classifyPage says what an answer without JSON means: its status is all there
 // is.
 func classifyPage(route string, status int) *Error {
-	e := &Error{Route: route, Status: status, Sent: true, Kind: ErrNotJSON}
+	e := &Error{Route: route, Status: status, Uncertain: uncertain(status) || done(status), Kind: ErrNotJSON}
 	switch {
 	case status >= 300 && status <= 399:
 		e.Kind = ErrRedirected
@@ -198,10 +198,10 @@ func classifyPage(route string, status int) *Error {
 // classify says what a JSON answer means: by its status, then its errorType,
 // then its text. It returns nil for one that says the call was done.
 func classify(route string, status int, env envelope) *Error {
-	e := &Error{Route: route, Status: status, Sent: true, Type: env.errorType()}
+	e := &Error{Route: route, Status: status, Uncertain: uncertain(status), Type: env.errorType()}
 	means := env.meaning(route)
 	switch {
-	case status >= 200 && status <= 299:
+	case done(status):
 		if !env.failed() {
 			return nil
 		}
@@ -225,13 +225,19 @@ func classify(route string, status int, env envelope) *Error {
 	case status >= 500:
 		e.Kind = ErrUnavailable
 		if means == ErrDuplicate {
-			e.Kind = ErrDuplicate // RC#14486: two instances, one id
+			e.Kind, e.Uncertain = ErrDuplicate, false // RC#14486: two instances, one id
 		}
 	default:
 		e.Kind = orElse(means, bare(route, env))
 	}
 	return e
 }
+
+func done(status int) bool { return status >= 200 && status <= 299 }
+
+// uncertain reports whether a call with such an answer may have been done. A
+// gateway's 502 or 504 says nothing of the server behind it.
+func uncertain(status int) bool { return status >= 500 || status == http.StatusRequestTimeout }
 
 // unauthorized tells the three things a 401 means apart. From 8.0 on it is also
 // what a missing permission gets.

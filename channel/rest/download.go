@@ -87,7 +87,7 @@ func (c *Client) filePath(link string) (string, bool) {
 // refusedFile says why an answer isn't the file.
 func (c *Client) refusedFile(resp *http.Response, limit int64) error {
 	e := classifyPage(RouteFile, resp.StatusCode)
-	e.Sent = false // nothing was asked to be done
+	e.Uncertain = false // nothing was asked to be done
 	enc := resp.Header.Get("Content-Encoding")
 	switch {
 	case resp.StatusCode == http.StatusOK && enc != "" && !strings.EqualFold(enc, "identity"):

@@ -77,7 +77,10 @@ type Error struct {
 	Kind   Kind          // what it means
 	Retry  time.Duration // how long the server asks to wait, 0: it didn't say
 	Held   bool          // answered here, without asking: the route waits for an earlier Retry
-	Sent   bool          // the server may have got the call, and done what it asks for
+	// Uncertain: the server may have done what was asked all the same. The call
+	// went out, and what came back neither says yes nor no: nothing, a 5xx, a
+	// page, half an answer.
+	Uncertain bool
 
 	cause error // a failed dial; printed, since dial's errors hold no secret
 }

@@ -300,7 +300,7 @@ func TestThreadMessagesAreNewestFirst(t *testing.T) {
 }
 
 func TestHistoryOfAnUnknownKind(t *testing.T) {
-	c := secure(t, done).client(t, nil)
+	c := secure(t, succeeds).client(t, nil)
 	for _, kind := range []chat.Kind{"", "l", "v", "x"} {
 		for _, err := range c.Backward(t.Context(), HistoryQuery{Kind: kind, Room: "r1"}) {
 			if !errors.Is(err, ErrInvalid) {

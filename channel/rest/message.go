@@ -26,8 +26,8 @@ type outgoing struct {
 	ParseURLs *bool  `json:"parseUrls,omitempty"`
 }
 
-// SendMessage posts once and never repeats by itself. After any error with Sent
-// set, and after [ErrDuplicate], only [Client.Message] says whether the message
+// SendMessage posts once and never repeats by itself. After any error that is
+// Uncertain, and after [ErrDuplicate], only [Client.Message] says whether the message
 // is there.
 //
 // Previews are off: a server that fetches what a model wrote is a way out for

@@ -15,7 +15,7 @@ import (
 // network says what a broken connection means. What net/http says is replaced:
 // it quotes the bytes it couldn't read.
 func network(ctx context.Context, route string, err error, sent bool) *Error {
-	e := &Error{Route: route, Kind: ErrUnavailable, Sent: sent}
+	e := &Error{Route: route, Kind: ErrUnavailable, Uncertain: sent}
 	var said net.Error
 	if d, ok := errors.AsType[dialError](err); ok {
 		e.cause = d.error

@@ -54,7 +54,7 @@ type ConfirmOptions struct {
 }
 
 // Confirm posts an uploaded file. Done twice it posts twice (RC#41886), so that
-// it is never repeated here; after an error with Sent set the room's history
+// it is never repeated here; after an error that is Uncertain the room's history
 // says whether there is a message with that file. Some servers answer without
 // the message, which is [ErrMalformed] and such an error.
 func (c *Client) Confirm(ctx context.Context, room, fileID string, o ConfirmOptions) (chat.Message, error) {
@@ -71,8 +71,8 @@ func (c *Client) Confirm(ctx context.Context, room, fileID string, o ConfirmOpti
 }
 
 // OldUpload sends and posts a file in one, on servers up to 7. There is no way
-// to ask afterwards which message it became, so that after an error with Sent
-// set it isn't sent again.
+// to ask afterwards which message it became, so that after an error that
+// is Uncertain it isn't sent again.
 func (c *Client) OldUpload(ctx context.Context, room string, f File, o ConfirmOptions) (chat.Message, error) {
 	fields := [][2]string{{"msg", o.Text}, {"tmid", o.Thread}}
 	return upload(ctx, c, RouteUpload, room, f, fields, parseMessageReply)
@@ -124,7 +124,7 @@ func upload[T any](parent context.Context, c *Client, route, room string, f File
 	}
 	v, ok := parse(answer)
 	if !ok {
-		return zero, &Error{Route: route, Status: resp.StatusCode, Kind: ErrMalformed, Sent: true}
+		return zero, &Error{Route: route, Status: resp.StatusCode, Kind: ErrMalformed, Uncertain: true}
 	}
 	return v, nil
 }

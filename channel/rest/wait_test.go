@@ -78,18 +78,18 @@ func TestALimitedRouteIsLeftAlone(t *testing.T) {
 				limited(0, 21*time.Second)(w, r)
 				return
 			}
-			done(w, r)
+			succeeds(w, r)
 		}, nil)
 		defer stop()
 		e := mustBe(t, c.React(t.Context(), "m1", ":eyes:", true), ErrRateLimited)
-		if e.Retry != 21*time.Second || e.Held || e.Status != 429 || e.Sent {
-			t.Errorf("%v: retry %v held %v sent %v", e, e.Retry, e.Held, e.Sent)
+		if e.Retry != 21*time.Second || e.Held || e.Status != 429 || e.Uncertain {
+			t.Errorf("%v: retry %v held %v sent %v", e, e.Retry, e.Held, e.Uncertain)
 		}
 		time.Sleep(20 * time.Second)
 		for range 5 {
 			e := mustBe(t, c.React(t.Context(), "m1", ":eyes:", true), ErrRateLimited)
-			if e.Retry != time.Second || !e.Held || e.Status != 0 || e.Sent {
-				t.Errorf("%v: retry %v held %v sent %v", e, e.Retry, e.Held, e.Sent)
+			if e.Retry != time.Second || !e.Held || e.Status != 0 || e.Uncertain {
+				t.Errorf("%v: retry %v held %v sent %v", e, e.Retry, e.Held, e.Uncertain)
 			}
 		}
 		if err := c.Update(t.Context(), "r", "m", "x"); err != nil {
