@@ -125,7 +125,7 @@ func entries[E comparable](form string, limit int, keys table[E], id func(E) str
 					continue
 				}
 				own := &report{}
-				e, lines := keys.decode(own, c)
+				e, lines := keys.decode(own, c, keys.defaults())
 				for _, p := range own.problems {
 					r.add(p.Line, join(path, p.Key), "%s", p.Text)
 				}
@@ -175,7 +175,7 @@ func ParseAccess(file string, data []byte) (Access, error) {
 	if err := r.err(); err != nil {
 		return Access{}, err
 	}
-	a, _ := accessKeys.decode(r, root)
+	a, _ := accessKeys.decode(r, root, DefaultAccess())
 	if err := r.err(); err != nil {
 		return Access{}, err
 	}

@@ -56,6 +56,9 @@ func (s *Scanner) once(snap *Snapshot) []*sighting {
 	slices.SortStableFunc(seen, func(a, b *sighting) int { return s.weight(a.candidate) - s.weight(b.candidate) })
 	for _, x := range seen {
 		if !x.part {
+			if x.name != "" { // a person said that it is one
+				snap.Problems = append(snap.Problems, notHome(x))
+			}
 			continue
 		}
 		if other := first[x.folder.ID]; other != nil && x.folder.ID != (ownerfs.ID{}) {
@@ -70,12 +73,17 @@ func (s *Scanner) once(snap *Snapshot) []*sighting {
 	return part
 }
 
+func notHome(x *sighting) error {
+	err := x.err
+	if err == nil {
+		err = &ownerfs.Error{Path: x.dir, Err: errNotPart}
+	}
+	return fmt.Errorf("home %s: %w", x.name, err)
+}
+
 // holder picks whose the name is.
 func (s *Scanner) holder(name string, all []*sighting) *sighting {
-	held := ""
-	if s.opts.Held != nil {
-		held = s.opts.Held(name)
-	}
+	held := s.opts.Held[name]
 	for _, claim := range []func(x *sighting) bool{
 		func(x *sighting) bool { return s.names[x.dir] == name },
 		func(x *sighting) bool { return held != "" && x.dir == held },

@@ -47,16 +47,17 @@ func (p *Profile) checkHermes(home *ownerfs.Dir) error {
 	}
 }
 
-// hermesChannel lists what sets Hermes up for Rocket.Chat. A file that can't be
-// read as its owner can't be read by Hermes either, and sets up nothing.
+// hermesChannel lists what sets Hermes up for Rocket.Chat. The two files are
+// Hermes' own, so they are read as Hermes would: through links, and whatever
+// their mode. What the owner can't read, Hermes can't either.
 func hermesChannel(home *ownerfs.Dir) []string {
 	var found []string
-	if data, _, err := home.ReadFile(hermesEnv, MaxFile); err == nil {
+	if data, err := home.ReadFollowing(hermesEnv, MaxFile); err == nil {
 		for _, name := range envCredentials(data) {
 			found = append(found, hermesEnv+": "+name)
 		}
 	}
-	if data, _, err := home.ReadFile(hermesConfig, MaxFile); err == nil {
+	if data, err := home.ReadFollowing(hermesConfig, MaxFile); err == nil {
 		for _, key := range configPlatforms(data) {
 			found = append(found, hermesConfig+": "+key)
 		}

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -47,6 +48,28 @@ func TestHermesSetUpForRocketChat(t *testing.T) {
 				t.Error(f.Try)
 			}
 		})
+	}
+}
+
+// What Hermes can read counts, by whatever link or mode.
+func TestHermesFilesBehindLinks(t *testing.T) {
+	dir, other := tempDir(t), tempDir(t)
+	makeHome(t, dir, SettingsFile, "agent: {kind: acp}\n")
+	write(t, other+"/env", "X=1\n")
+	must(t, os.Symlink(other+"/env", dir+"/.env"))
+	s := newScanner(Root{Dir: dir})
+	if p := scan(t, s).Profiles[0]; p.Err != nil {
+		t.Error(p.Err)
+	}
+	write(t, other+"/env", "ROCKETCHAT_TOKEN=x\n")
+	if p := scan(t, s).Profiles[0]; !errors.Is(p.Err, ErrBoth) {
+		t.Error(p.Err)
+	}
+	must(t, os.Remove(dir+"/.env"))
+	write(t, dir+"/.env", "ROCKETCHAT_TOKEN=x\n")
+	must(t, os.Chmod(dir+"/.env", 0o666))
+	if p := scan(t, s).Profiles[0]; !errors.Is(p.Err, ErrBoth) {
+		t.Error(p.Err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -75,9 +76,50 @@ var (
 	errNotPart   = errors.New("has no " + Folder + "/" + SettingsFile)
 )
 
+// A Host is what the host says of all homes.
+type Host struct {
+	// AllowRoot says whether a home that belongs to root may run; nil for none.
+	// It is called from several goroutines.
+	AllowRoot func(home string) bool
+	// Defaults are the host file's, see [ParseDefaults]; nil for the program's.
+	Defaults *Settings
+}
+
+func (h Host) allows(dir string, owner int) bool {
+	return owner != 0 || h.AllowRoot != nil && h.AllowRoot(dir)
+}
+
+func (h Host) defaults() Settings {
+	if h.Defaults != nil {
+		return *h.Defaults
+	}
+	return DefaultSettings()
+}
+
+// Load reads one home as its owner, within 5 seconds. Errors are a [*Fault],
+// or ctx's. The profile holds what could be read even when there is one.
+func Load(ctx context.Context, name, dir string, host Host) (Profile, error) {
+	type loaded struct {
+		p   Profile
+		err error
+	}
+	l, err := ask(ctx, newReaders(), dir, func() loaded {
+		p, err := readHome(dir, host)
+		return loaded{p, err}
+	})
+	if err == nil {
+		err = l.err
+	}
+	if errors.Is(err, errNotPart) {
+		err = &Fault{Home: dir, Err: &ownerfs.Error{Path: dir, Err: errNotPart}, Try: "rcsupervisor add NAME --server URL"}
+	}
+	r := reading(&sighting{candidate: candidate{dir: dir}, profile: l.p, err: err}, name)
+	return r.Profile, r.Err
+}
+
 // readHome reads a home as its owner. The profile holds what could be read
 // even when the error is not nil, so that a change can be told from the last.
-func readHome(dir string, allowRoot func(dir string, owner int) bool) (Profile, error) {
+func readHome(dir string, host Host) (Profile, error) {
 	p := Profile{Home: dir}
 	home, err := ownerfs.Open(dir)
 	if err != nil {
@@ -85,7 +127,7 @@ func readHome(dir string, allowRoot func(dir string, owner int) bool) (Profile, 
 	}
 	defer home.Close()
 	p.ID, p.Owner = home.Info().ID, home.Owner().UID
-	if !allowRoot(dir, p.Owner) {
+	if !host.allows(dir, p.Owner) {
 		return p, &Fault{
 			Home: dir, Err: &ownerfs.Error{Path: dir, Err: ErrRootOwned},
 			Try: "chown -R OWNER " + ownerfs.Quote(dir),
@@ -99,14 +141,14 @@ func readHome(dir string, allowRoot func(dir string, owner int) bool) (Profile, 
 		return p, fault(dir, err)
 	}
 	defer ours.Close()
-	if err := p.readFiles(ours); err != nil {
+	if err := p.readFiles(ours, host.defaults()); err != nil {
 		return p, err
 	}
 	return p, p.checkHermes(home)
 }
 
 // readFiles reads all three files before it tells what is wrong with any.
-func (p *Profile) readFiles(ours *ownerfs.Dir) error {
+func (p *Profile) readFiles(ours *ownerfs.Dir, defaults Settings) error {
 	settings, err1 := readHashed(ours, SettingsFile, &p.Hashes.Settings)
 	access, err2 := readHashed(ours, AccessFile, &p.Hashes.Access)
 	sealed, err3 := readHashed(ours, SealedFile, &p.Hashes.Sealed)
@@ -120,7 +162,7 @@ func (p *Profile) readFiles(ours *ownerfs.Dir) error {
 		}
 	}
 	if err1 == nil {
-		p.Settings, p.Lines, err1 = parseSettings(filepath.Join(ours.Path(), SettingsFile), settings)
+		p.Settings, p.Lines, err1 = parseSettings(filepath.Join(ours.Path(), SettingsFile), settings, defaults)
 	}
 	p.emptied = err2 == nil && p.Hashes.Access != (Hash{}) && len(access) == 0
 	if err2 == nil {

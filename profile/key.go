@@ -23,6 +23,7 @@ type key[T any] struct {
 	read  func(r *report, n *yaml.Node, t *T)
 	same  func(a, b *T) bool
 	copy  func(dst, src *T)
+	more  func(a, b *T) bool // whether a has more than b; nil for what has no order
 	show  func(*T) string
 }
 
@@ -32,7 +33,7 @@ func row[T, V any](path string, typ valueType[V], def V, class Class, at func(*T
 	if clone == nil {
 		clone = func(v V) V { return v }
 	}
-	return key[T]{
+	k := key[T]{
 		path: path, kind: typ.name, bounds: typ.bounds, def: typ.format(def), class: class, doc: doc,
 		reset: func(t *T) { *at(t) = clone(def) },
 		read: func(r *report, n *yaml.Node, t *T) {
@@ -44,6 +45,10 @@ func row[T, V any](path string, typ valueType[V], def V, class Class, at func(*T
 		same: func(a, b *T) bool { return typ.equal(*at(a), *at(b)) },
 		show: func(t *T) string { return typ.format(*at(t)) },
 	}
+	if typ.more != nil {
+		k.more = func(a, b *T) bool { return typ.more(*at(a), *at(b)) }
+	}
+	return k
 }
 
 // shown replaces what the reference says of a default.
@@ -66,10 +71,10 @@ func (t table[T]) defaults() T {
 	return v
 }
 
-// decode reads root into a T with defaults filled in. set holds the line of
-// each key that was there.
-func (t table[T]) decode(r *report, root *yaml.Node) (v T, set map[string]int) {
-	v, set = t.defaults(), map[string]int{}
+// decode reads root on top of v. set holds the line of each key that was
+// there.
+func (t table[T]) decode(r *report, root *yaml.Node, v T) (_ T, set map[string]int) {
+	set = map[string]int{}
 	if root == nil {
 		return v, set
 	}

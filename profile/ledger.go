@@ -139,8 +139,14 @@ func (l *Ledger) Get(name string) (Entry, bool) {
 // Names returns all names, sorted.
 func (l *Ledger) Names() []string { return slices.Sorted(maps.Keys(l.entries)) }
 
-// Path returns the home that has name, "" when none has; see [Options.Held].
-func (l *Ledger) Path(name string) string { return l.entries[name].Path }
+// Paths returns the home of each name, as a copy; see [Options].
+func (l *Ledger) Paths() map[string]string {
+	paths := make(map[string]string, len(l.entries))
+	for name, e := range l.entries {
+		paths[name] = e.Path
+	}
+	return paths
+}
 
 // Holders returns the names that a login has proven to be this bot, sorted.
 func (l *Ledger) Holders(server, bot string) []string {

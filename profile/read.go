@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -129,6 +130,10 @@ func (m mark) same(old mark) bool {
 			return false
 		}
 	}
+	// Where a link leads to may change without it.
+	if (m.env.Mode|m.config.Mode)&fs.ModeSymlink != 0 {
+		return false
+	}
 	m.taken = old.taken
 	// Hermes writes into the home all the time: only who it belongs to and who
 	// may write there counts.
@@ -139,7 +144,7 @@ func (m mark) same(old mark) bool {
 
 // sight looks at a candidate and reads it if it takes part. last is the
 // sighting before, nil for none; what has not changed since is not read again.
-func sight(c candidate, last *sighting, allowRoot func(string, int) bool) *sighting {
+func sight(c candidate, last *sighting, host Host) *sighting {
 	const ours, settings = Folder, Folder + "/" + SettingsFile
 	s := &sighting{candidate: c}
 	now := time.Now()
@@ -147,6 +152,10 @@ func sight(c candidate, last *sighting, allowRoot func(string, int) bool) *sight
 	s.folder = folder
 	if err != nil {
 		s.err = fault(c.dir, err)
+		// A home that was shut after it took part has that as its error.
+		if last != nil && last.part && !missing(err) {
+			s.part, s.folder, s.profile = true, last.folder, last.profile
+		}
 		return s
 	}
 	f, there := found[ours]
@@ -162,7 +171,7 @@ func sight(c candidate, last *sighting, allowRoot func(string, int) bool) *sight
 		s.profile, s.err = last.profile, last.err
 		return s
 	}
-	s.profile, s.err = readHome(c.dir, allowRoot)
+	s.profile, s.err = readHome(c.dir, host)
 	if errors.Is(s.err, errNotPart) { // it went while it was looked at
 		return &sighting{candidate: c, folder: folder}
 	}

@@ -34,7 +34,7 @@ func TestHomesOfSeveralOwners(t *testing.T) {
 
 	snap := scan(t, NewScanner(Options{Sources: Sources{Roots: []Root{
 		{dir + "/alice/.hermes", "a"}, {dir + "/bob/.hermes", "b"}, {dir + "/root/.hermes", "r"}, {dir + "/nobody/.hermes", OwnerPrefix},
-	}}, AllowRoot: func(home string) bool { return strings.HasSuffix(home, "/profiles/x") }}))
+	}}, Host: Host{AllowRoot: func(home string) bool { return strings.HasSuffix(home, "/profiles/x") }}}))
 	want := []string{
 		"a=alice/.hermes", "a-x=alice/.hermes/profiles/x", "b=bob/.hermes", "b-x=bob/.hermes/profiles/x",
 		"nobody=nobody/.hermes", "nobody-x=nobody/.hermes/profiles/x", "r=root/.hermes", "r-x=root/.hermes/profiles/x",
@@ -111,5 +111,24 @@ func TestWriteAccessAsTheOwner(t *testing.T) {
 	}
 	if b, _ := os.ReadFile(dir + "/rocketchat/access.yaml"); string(b) != "# mine\npeople:\n  - {id: \"p\", name: \"P\", role: owner}\n" {
 		t.Errorf("%s", b)
+	}
+}
+
+// A home that is shut while it runs is not gone: it has that as its error.
+func TestAHomeThatIsShut(t *testing.T) {
+	needRoot(t)
+	dir := tempDir(t)
+	makeHome(t, dir)
+	give(t, dir, alice)
+	s := newScanner(Root{Dir: dir})
+	scan(t, s)
+	must(t, os.Chmod(dir, 0))
+	snap := scan(t, s)
+	if len(snap.Profiles) != 1 || !errors.Is(snap.Profiles[0].Err, os.ErrPermission) {
+		t.Fatalf("%+v", snap)
+	}
+	must(t, os.Chmod(dir, 0o700))
+	if snap := scan(t, s); snap.Profiles[0].Err != nil {
+		t.Fatal(snap.Profiles[0].Err)
 	}
 }

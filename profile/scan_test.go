@@ -35,7 +35,7 @@ func names(dir string, snap *Snapshot) []string {
 }
 
 func newScanner(roots ...Root) *Scanner {
-	return NewScanner(Options{Sources: Sources{Roots: roots}, AllowRoot: rootsRun})
+	return NewScanner(Options{Sources: Sources{Roots: roots}, Host: Host{AllowRoot: rootsRun}})
 }
 
 func TestScanFindsHomes(t *testing.T) {
@@ -64,7 +64,7 @@ func TestScanFindsHomes(t *testing.T) {
 		{"no root", Sources{Roots: []Root{{Dir: dir + "/none"}, {Dir: dir + "/none/*/x"}}}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			snap := scan(t, NewScanner(Options{Sources: c.sources, AllowRoot: rootsRun}))
+			snap := scan(t, NewScanner(Options{Sources: c.sources, Host: Host{AllowRoot: rootsRun}}))
 			if d := cmp.Diff(c.want, names(dir, snap)); d != "" {
 				t.Error(d)
 			}
@@ -135,7 +135,7 @@ func TestACollisionGoesToWhoHadTheName(t *testing.T) {
 		t.Fatalf("%+v", snap.Unnamed)
 	}
 	// A new supervisor knows it from the ledger.
-	held := NewScanner(Options{Sources: Sources{Roots: roots}, AllowRoot: rootsRun, Held: func(name string) string { return map[string]string{"x": second}[name] }})
+	held := NewScanner(Options{Sources: Sources{Roots: roots}, Host: Host{AllowRoot: rootsRun}, Held: map[string]string{"x": second}})
 	if got := names(dir, scan(t, held)); !slices.Equal(got, []string{"x=b/profiles/x"}) {
 		t.Fatal(got)
 	}
@@ -143,7 +143,7 @@ func TestACollisionGoesToWhoHadTheName(t *testing.T) {
 	if got := names(dir, scan(t, newScanner(roots...))); !slices.Equal(got, []string{"x=a/profiles/x"}) {
 		t.Fatal(got)
 	}
-	said := NewScanner(Options{Sources: Sources{Roots: roots, Homes: []Home{{"x", second}}}, AllowRoot: rootsRun})
+	said := NewScanner(Options{Sources: Sources{Roots: roots, Homes: []Home{{"x", second}}}, Host: Host{AllowRoot: rootsRun}})
 	if got := names(dir, scan(t, said)); !slices.Equal(got, []string{"x=b/profiles/x"}) {
 		t.Fatal(got)
 	}
@@ -151,6 +151,16 @@ func TestACollisionGoesToWhoHadTheName(t *testing.T) {
 	must(t, os.RemoveAll(second))
 	if got := names(dir, scan(t, s)); !slices.Equal(got, []string{"x=a/profiles/x"}) {
 		t.Fatal(got)
+	}
+}
+
+// What a person called a home and is none is said to be none.
+func TestANamedHomeThatIsNone(t *testing.T) {
+	dir := tempDir(t)
+	s := NewScanner(Options{Sources: Sources{Homes: []Home{{"x", dir}, {"y", dir + "/none"}}}})
+	snap := scan(t, s)
+	if len(snap.Problems) != 2 || snap.Problems[0].Error() != "home x: "+dir+": has no rocketchat/channel.yaml" || !errors.Is(snap.Problems[1], fs.ErrNotExist) {
+		t.Fatal(snap.Problems)
 	}
 }
 
@@ -280,7 +290,7 @@ func TestUnchangedHomesAreNotRead(t *testing.T) {
 	dir := tempDir(t)
 	makeHome(t, dir)
 	c := candidate{dir: dir}
-	allow := func(string, int) bool { return true }
+	allow := Host{AllowRoot: rootsRun}
 	first := sight(c, nil, allow)
 	if second := sight(c, first, allow); &second.profile.Lines == &first.profile.Lines || second.mark.same(first.mark) {
 		t.Error("a file that changed just now was not read again")
@@ -317,12 +327,12 @@ func TestAHangingHome(t *testing.T) {
 	scan(t, s)
 	release := make(chan struct{})
 	asked := make(chan string, 10)
-	s.sight = func(c candidate, last *sighting, allow func(string, int) bool) *sighting {
+	s.sight = func(c candidate, last *sighting, host Host) *sighting {
 		if c.base == "hung" {
 			asked <- c.base
 			<-release
 		}
-		return sight(c, last, allow)
+		return sight(c, last, host)
 	}
 	s.readers.timeout = 50 * time.Millisecond
 	for range 3 {

@@ -158,17 +158,20 @@ func DefaultSettings() Settings { return settingsKeys.defaults() }
 // ParseSettings reads a channel.yaml. Errors are [*FileError] and call the
 // file what file says.
 func ParseSettings(file string, data []byte) (Settings, error) {
-	s, _, err := parseSettings(file, data)
+	s, _, err := parseSettings(file, data, DefaultSettings())
 	return s, err
 }
 
-func parseSettings(file string, data []byte) (Settings, map[string]int, error) {
+// parseSettings reads a channel.yaml on top of what holds without it, and
+// tells on which line each of its keys stands.
+func parseSettings(file string, data []byte, defaults Settings) (Settings, map[string]int, error) {
 	r := &report{file: file}
 	root := parseDocument(r, data)
 	if err := r.err(); err != nil {
 		return Settings{}, nil, err
 	}
-	s, lines := settingsKeys.decode(r, root)
+	defaults.Agent = cloneAgent(defaults.Agent)
+	s, lines := settingsKeys.decode(r, root, defaults)
 	checkSettings(r, &s, lines, root)
 	if err := r.err(); err != nil {
 		return Settings{}, nil, err
@@ -178,7 +181,7 @@ func parseSettings(file string, data []byte) (Settings, map[string]int, error) {
 
 // checkSettings holds the rules between keys.
 func checkSettings(r *report, s *Settings, lines map[string]int, root *yaml.Node) {
-	if _, ok := lines["agent.kind"]; !ok {
+	if s.Agent.Kind == "" && lines["agent.kind"] == 0 {
 		what := "agent.kind is missing: write agent: and below it kind: with " + orList(agentKinds)
 		if root == nil {
 			what = "the file is empty; " + what
@@ -186,9 +189,9 @@ func checkSettings(r *report, s *Settings, lines map[string]int, root *yaml.Node
 		r.add(0, "", "%s", what)
 	}
 	switch {
-	case s.Agent.Kind == "acp" && lines["agent.command"] == 0:
+	case s.Agent.Kind == "acp" && lines["agent.command"] == 0 && s.Agent.Command == nil:
 		s.Agent.Command = append([]string(nil), defaultCommand...)
-	case s.Agent.Kind == "exec" && lines["agent.command"] == 0:
+	case s.Agent.Kind == "exec" && lines["agent.command"] == 0 && s.Agent.Command == nil:
 		r.add(lines["agent.kind"], "agent.command", "is missing: an exec agent needs the program to run, such as [./answer]")
 	case lines["agent.command"] != 0 && len(r.problems) == 0 && (len(s.Agent.Command) == 0 || s.Agent.Command[0] == ""):
 		r.add(lines["agent.command"], "agent.command", "must begin with a program")

@@ -191,6 +191,47 @@ func (d *Dir) ReadFile(name string, limit int64) (data []byte, i Info, err error
 	return data, i, nil
 }
 
+// ReadFollowing is ReadFile for a file that is somebody else's business: links
+// are followed, and it may be anybody's whom the folder's owner may read. That
+// is safe, for it is read with his rights alone; still it must be a regular
+// file in the end, and it is never waited for.
+func (d *Dir) ReadFollowing(name string, limit int64) (data []byte, err error) {
+	path := filepath.Join(d.path, name)
+	err = d.in(name, func(root *os.Root) error {
+		dir, err := root.OpenFile(".", syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(dir.Fd()))+"/"+name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		fi, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if !fi.Mode().IsRegular() {
+			return &Error{Path: path, Err: ErrNotRegular, Detail: "it is " + kind(fi.Mode())}
+		}
+		data, err = readAll(f, path, limit)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+func readAll(f *os.File, path string, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, &Error{Path: path, Err: ErrTooLarge, Detail: fmt.Sprintf("more than %d bytes", limit)}
+	}
+	return data, err
+}
+
 func readOnce(root *os.Root, name, path string, owner Owner, limit int64) ([]byte, Info, error) {
 	i, err := lstat(root, name)
 	if err != nil {
@@ -209,14 +250,8 @@ func readOnce(root *os.Root, name, path string, owner Owner, limit int64) ([]byt
 	if err := sameAs(f, i); err != nil {
 		return nil, i, err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, i, err
-	}
-	if int64(len(data)) > limit {
-		return nil, i, &Error{Path: path, Err: ErrTooLarge, Detail: fmt.Sprintf("more than %d bytes", limit)}
-	}
-	return data, i, nil
+	data, err := readAll(f, path, limit)
+	return data, i, err
 }
 
 // ReplaceFile makes name hold data, whole or not at all: see

@@ -100,6 +100,37 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
+func TestReadFollowing(t *testing.T) {
+	dir := home(t, os.Geteuid())
+	d := open(t, dir)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	outside := filepath.Join(t.TempDir(), "f")
+	put(t, outside, os.Geteuid(), 0o666, "hello")
+	must(t, os.Symlink(outside, at("link")))
+	must(t, os.Link(outside, at("hard")))
+	must(t, syscall.Mkfifo(at("fifo"), 0o600))
+	must(t, os.Symlink("fifo", at("fifolink")))
+	for _, name := range []string{"link", "hard"} {
+		if data, err := d.ReadFollowing(name, 5); err != nil || string(data) != "hello" {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+		if _, err := d.ReadFollowing(name, 4); !errors.Is(err, ErrTooLarge) {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"fifo", "fifolink"} {
+		if _, err := d.ReadFollowing(name, 5); !errors.Is(err, ErrNotRegular) {
+			t.Error(err)
+		}
+	}
+	if _, err := d.ReadFollowing("none", 5); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := d.ReadFollowing("../f", 5); err == nil {
+		t.Error("a name with a folder")
+	}
+}
+
 func TestRefusedFolders(t *testing.T) {
 	dir := home(t, os.Geteuid())
 	at := func(name string) string { return filepath.Join(dir, name) }

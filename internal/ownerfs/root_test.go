@@ -48,6 +48,11 @@ func TestRootsFileIsNeverReadForATenant(t *testing.T) {
 		if d.Owner().UID != alice {
 			t.Fatal(d.Owner())
 		}
+		for _, name := range []string{"link", "hard", "roots"} {
+			if data, err := d.ReadFollowing(name, 1<<20); !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%s (%v) was followed: %q, %v", name, mode, data, err)
+			}
+		}
 		for name, want := range map[string]error{
 			"link": ErrLink, "hard": ErrForeign, "fifo": ErrNotRegular, "roots": ErrForeign, "bobs": ErrForeign, "null": ErrNotRegular,
 		} {
