@@ -160,9 +160,7 @@ func TestIdentityFileChecks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := FindIdentity(Options{File: tc.path, Getenv: env()})
-			if !errors.Is(err, ErrIdentity) || !strings.Contains(err.Error(), tc.word) {
-				t.Errorf("err = %v, want it to say %q", err, tc.word)
-			}
+			checkError(t, err, ErrIdentity, tc.word)
 		})
 	}
 	if _, err := FindIdentity(Options{File: folder("readable", 0o755), Getenv: env()}); err != nil {

@@ -36,58 +36,79 @@ var (
 // that others can't write to. Higher folders aren't looked at: whoever moves
 // them can only offer us another private file of our own.
 func (t trust) read(path string) ([]byte, error) {
-	refuse := func(try, format string, args ...any) error {
-		return &Error{Kind: t.kind, Text: fmt.Sprintf("%s %s ", t.what, path) + fmt.Sprintf(format, args...), Try: try}
-	}
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return nil, t.openError(path, err)
 	}
 	defer root.Close()
-	if fi, err := root.Stat("."); err != nil {
-		return nil, t.openError(path, err)
-	} else if fi.Mode()&0o022 != 0 {
-		return nil, refuse("chmod go-w "+filepath.Dir(path), "lies in a folder that others can write to (mode %04o)", fi.Mode().Perm())
-	} else if !ours(fi) {
-		return nil, refuse("move it into a folder of your own", "lies in a folder of another user (uid %d)", uid(fi))
+	if err := t.checkFolder(root, path); err != nil {
+		return nil, err
 	}
-	name := filepath.Base(path)
-	before, err := root.Lstat(name)
+	f, err := t.open(root, path)
 	if err != nil {
-		return nil, t.openError(path, err)
-	}
-	if before.Mode()&fs.ModeSymlink != 0 {
-		return nil, refuse("name the file it points to", "is a symbolic link")
-	}
-	if !before.Mode().IsRegular() {
-		return nil, refuse("name a regular file", "is no regular file")
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, t.openError(path, err)
+		return nil, err
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, t.openError(path, err)
-	case !os.SameFile(before, fi):
-		return nil, refuse("try again", "was replaced while it was opened")
-	case !ours(fi):
-		return nil, refuse(fmt.Sprintf("chown %d %s", os.Geteuid(), path), "belongs to another user (uid %d)", uid(fi))
-	case fi.Mode()&t.denied != 0:
-		return nil, refuse("chmod "+t.fixMode+" "+path, "is open to others (mode %04o)", fi.Mode().Perm())
-	case fi.Size() > maxKeyFile:
-		return nil, refuse("", "has more than %d bytes", maxKeyFile)
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
 	if err != nil {
 		return nil, t.openError(path, err)
 	}
 	if len(data) > maxKeyFile {
-		return nil, refuse("", "has more than %d bytes", maxKeyFile)
+		return nil, t.refuse(path, "name an identity or recipients file", "has more than %d bytes", maxKeyFile)
 	}
 	return data, nil
+}
+
+func (t trust) refuse(path, try, format string, args ...any) error {
+	return &Error{Kind: t.kind, Text: fmt.Sprintf("%s %s ", t.what, path) + fmt.Sprintf(format, args...), Try: try}
+}
+
+func (t trust) checkFolder(root *os.Root, path string) error {
+	fi, err := root.Stat(".")
+	switch {
+	case err != nil:
+		return t.openError(path, err)
+	case fi.Mode()&0o022 != 0:
+		return t.refuse(path, "chmod go-w "+filepath.Dir(path), "lies in a folder that others can write to (mode %04o)", fi.Mode().Perm())
+	case !ours(fi):
+		return t.refuse(path, "move it into a folder of your own", "lies in a folder of another user (uid %d)", uid(fi))
+	}
+	return nil
+}
+
+// open opens the file if it is one to be trusted. [os.Root] would follow a link
+// inside the folder, so what was opened is compared with what was named.
+func (t trust) open(root *os.Root, path string) (*os.File, error) {
+	name := filepath.Base(path)
+	before, err := root.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, t.openError(path, err)
+	case before.Mode()&fs.ModeSymlink != 0:
+		return nil, t.refuse(path, "name the file it points to", "is a symbolic link")
+	case !before.Mode().IsRegular():
+		return nil, t.refuse(path, "name a regular file", "is no regular file")
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, t.openError(path, err)
+	}
+	fi, err := f.Stat()
+	switch {
+	case err != nil:
+		err = t.openError(path, err)
+	case !os.SameFile(before, fi):
+		err = t.refuse(path, "try again", "was replaced while it was opened")
+	case !ours(fi):
+		err = t.refuse(path, fmt.Sprintf("chown %d %s", os.Geteuid(), path), "belongs to another user (uid %d)", uid(fi))
+	case fi.Mode()&t.denied != 0:
+		err = t.refuse(path, "chmod "+t.fixMode+" "+path, "is open to others (mode %04o)", fi.Mode().Perm())
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // openError keeps [fs.ErrNotExist] and its kin visible.
