@@ -29,6 +29,7 @@ func (c *Client) judge(ctx context.Context, route string, resp *http.Response, l
 			if e = classify(route, resp.StatusCode, env); e == nil {
 				return body, nil
 			}
+			e.object = true
 		case errors.Is(err, ErrTooLarge) && yes:
 			e.Kind = ErrTooLarge // and uncertain, as any page with a 2xx
 		case err != nil && yes:

@@ -70,7 +70,10 @@ func fetch[T any](ctx context.Context, c *Client, k call, parse func([]byte) (T,
 }
 
 // nothing reads an answer of which only its success matters.
-func nothing([]byte) (struct{}, bool) { return struct{}{}, true }
+func nothing(b []byte) (struct{}, bool) {
+	var env envelope
+	return struct{}{}, lenient(b, &env) && env.Success != nil && *env.Success
+}
 
 // do makes a call, as often as it may be made, and returns the body of an
 // answer that says it was done.

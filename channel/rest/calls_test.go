@@ -137,6 +137,16 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// A 200 that doesn't say success is none, also where nothing else is answered.
+func TestSuccessIsSaid(t *testing.T) {
+	for _, body := range []string{`{}`, `{"success":null}`, `{"ok":true}`, `{"status":"success"}`} {
+		c := secure(t, says(200, asJSON, body)).client(t, nil)
+		mustBe(t, c.Update(t.Context(), "r", "m", "x"), ErrMalformed)
+		mustBe(t, c.Delete(t.Context(), "r", "m"), ErrMalformed)
+		mustBe(t, c.React(t.Context(), "m", ":eyes:", true), ErrMalformed)
+	}
+}
+
 // Servers before 8 don't know previewUrls in every version; there parseUrls
 // turns previews off.
 func TestPreviewsAreOffOnOldServersToo(t *testing.T) {

@@ -20,6 +20,11 @@ type envelope struct {
 	} `json:"details"`
 }
 
+// ours reports whether it is an answer of Rocket.Chat's API at all. Proxies
+// and firewalls say no in JSON too, of other shapes, and what they refuse the
+// server never heard of.
+func (e *envelope) ours() bool { return e.Success != nil || e.Status != "" }
+
 // text is the sentence in which the server says what is wrong. It may quote
 // what was sent and is compared, never passed on.
 func (e *envelope) text() string {
@@ -198,6 +203,9 @@ func classifyPage(route string, status int) *Error {
 // classify says what a JSON answer means: by its status, then its errorType,
 // then its text. It returns nil for one that says the call was done.
 func classify(route string, status int, env envelope) *Error {
+	if !done(status) && !env.ours() {
+		return classifyPage(route, status)
+	}
 	e := &Error{Route: route, Status: status, Uncertain: uncertain(status), Type: env.errorType()}
 	means := env.meaning(route)
 	switch {
@@ -248,7 +256,7 @@ func unauthorized(means Kind, env envelope) Kind {
 	case strings.Contains(env.text(), "must be logged in"), strings.Contains(env.Message, "must be logged in"):
 		return ErrRefused
 	}
-	return ErrForbidden
+	return orElse(means, ErrInvalid)
 }
 
 // bare is a failure without known words: chat.getMessage says nothing but

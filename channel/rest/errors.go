@@ -48,8 +48,9 @@ const (
 	// ErrUnavailable is a server that can't be reached, gave up (5xx), or
 	// didn't answer in time.
 	ErrUnavailable Kind = "the server is not available"
-	// ErrNotJSON is an answer of another content type, from a proxy or from a
-	// server of 3.4 that doesn't know the route (which is [ErrNoRoute] too).
+	// ErrNotJSON is an answer of another content type, or a JSON one of another
+	// shape than Rocket.Chat's: from a proxy, or from a server of 3.4 that
+	// doesn't know the route (which is [ErrNoRoute] too).
 	ErrNotJSON Kind = "the answer is not from Rocket.Chat's API"
 	// ErrMalformed is JSON that can't be read or lacks what was asked for.
 	ErrMalformed Kind = "the answer can't be understood"
@@ -82,7 +83,8 @@ type Error struct {
 	// page, half an answer.
 	Uncertain bool
 
-	cause error // a failed dial; printed, since dial's errors hold no secret
+	object bool  // the answer was a JSON object
+	cause  error // a failed dial; printed, since dial's errors hold no secret
 }
 
 func (e *Error) Error() string {

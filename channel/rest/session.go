@@ -42,7 +42,7 @@ func parseMe(b []byte) (Me, bool) {
 // 401, no answer) gives false with the error.
 func (c *Client) Refusal(ctx context.Context) (refused bool, err error) {
 	_, err = c.Me(ctx)
-	if e, ok := failed(err); ok && e.Status == http.StatusUnauthorized && e.Kind != ErrNotJSON {
+	if e, ok := failed(err); ok && e.Status == http.StatusUnauthorized && e.object {
 		return true, nil
 	}
 	return false, err
