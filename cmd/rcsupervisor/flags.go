@@ -20,19 +20,12 @@ func globalFlags() []cli.Flag {
 	}
 }
 
-// roots returns the places where homes are looked for: the flags, else the
-// variable, else the one Hermes itself would use.
+// roots are the places named by flags, or else by the variable.
 func roots(c *cli.Context) []string {
 	if flags := c.StringSlice("root"); len(flags) > 0 {
 		return flags
 	}
-	if list := os.Getenv("RCSUPERVISOR_ROOT"); list != "" {
-		return filepath.SplitList(list)
-	}
-	if home := os.Getenv("HERMES_HOME"); home != "" {
-		return []string{home}
-	}
-	return []string{filepath.Join(homeDir(), ".hermes")}
+	return filepath.SplitList(os.Getenv("RCSUPERVISOR_ROOT"))
 }
 
 // stateDir returns where the supervisor keeps its own state.

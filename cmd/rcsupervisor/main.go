@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -49,17 +48,12 @@ func newApp(s streams) *cli.App {
 		EnableBashCompletion: true,
 		Flags:                globalFlags(),
 		Commands: []*cli.Command{
-			demoVerb(s), initVerb(s), pretendVerb(s),
+			demoVerb(s), initVerb(s), addVerb(s), checkVerb(s), pretendVerb(s),
 		},
 		// Errors are printed once, by report.
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   usageError,
-		CommandNotFound: func(c *cli.Context, verb string) {
-			// cli calls this and returns nil; noVerb makes it an error.
-			c.App.Metadata["unknown"] = verb
-		},
-		Metadata: map[string]any{},
-		Action:   noVerb,
+		Action:         func(c *cli.Context) error { return cli.ShowAppHelp(c) },
 	}
 }
 
@@ -72,12 +66,3 @@ const examples = `The first steps, on a machine with nothing but this program:
    rcsupervisor run                       the supervisor
 
 Every verb explains itself: rcsupervisor VERB --help`
-
-// noVerb answers a call without a verb with the help, and one with an unknown
-// verb with an error.
-func noVerb(c *cli.Context) error {
-	if c.Args().Present() {
-		return usage(fmt.Errorf("no such verb %q", c.Args().First()), "rcsupervisor --help")
-	}
-	return cli.ShowAppHelp(c)
-}

@@ -19,11 +19,11 @@ everything in memory, and prints what is needed to add a bot to it. What can go
 wrong on a real server can be made to: see ADDR/_pretend/.
 
    rcsupervisor pretend
-   rcsupervisor pretend --listen 127.0.0.1:4000 --as 3.4 --bot hermes --bot athena`,
+   rcsupervisor pretend --listen 127.0.0.1:4000 --as 3.4 --bot ada --bot babbage`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Usage: "`ADDR` of the server; loopback only", Value: "127.0.0.1:3300"},
 			&cli.StringFlag{Name: "as", Usage: "the `VERSION` it behaves as: 9, 7 or 3.4", Value: "9"},
-			&cli.StringSliceFlag{Name: "bot", Usage: "a bot's `NAME`; repeatable", Value: cli.NewStringSlice("hermes")},
+			&cli.StringSliceFlag{Name: "bot", Usage: "a bot's `NAME`; repeatable", Value: cli.NewStringSlice("ada")},
 		},
 		OnUsageError: usageError,
 		Action:       func(c *cli.Context) error { return practise(c, s) },

@@ -31,30 +31,37 @@ const guarded = (work) => (...args) => Promise.resolve(work(...args)).catch(oops
 
 async function start() {
   const reply = await fetch(new URL("_pretend/users", base));
-  const made = (await reply.json()).users;
+  const made = await reply.json();
   state.users = made.map((u) => ({ ...u, id: u._id, bot: u.roles.includes("bot") }));
   const people = state.users.filter((u) => !u.bot && u.active);
   $("me").replaceChildren(...people.map((u) => option(u.id, `${u.name || u.username} (@${u.username})`)));
-  const wanted = new URLSearchParams(location.hash.slice(1)).get("me");
-  const first = people.find((u) => u.username === wanted) || people[0];
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  const first = people.find((u) => u.username === wanted.get("me")) || people[0];
   if (!first) throw new Error("This server has no people yet.");
   $("me").value = first.id;
-  await become(first.id);
+  await become(first.id, wanted.get("room"));
 }
 
-async function become(id) {
+// remember puts who and where into the address, so that it can be opened again.
+function remember() {
+  const where = new URLSearchParams({ me: state.me.username, ...(state.room && { room: state.room.name }) });
+  history.replaceState(null, "", `#${where}`);
+}
+
+async function become(id, wanted) {
   state.wire?.close();
   state.me = state.users.find((u) => u.id === id);
   Object.assign(state, { rooms: new Map(), room: null, messages: new Map(), thread: null });
   closeThread();
-  location.hash = `me=${state.me.username}`;
+  remember();
   const others = state.users.filter((u) => u.id !== id);
   $("direct").replaceChildren(option("", "choose…"), ...others.map((u) => option(u.username, `@${u.username}`)));
   const url = new URL("websocket", base);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   state.wire = new Wire(url, state.me, { status: showWire, message: heard, deleted, rooms: guarded(loadRooms), typing: showTyping });
   await loadRooms();
-  const room = state.rooms.values().next().value;
+  const all = [...state.rooms.values()];
+  const room = all.find((r) => r.name === wanted || r.name === `#${wanted}`) || all[0];
   if (room) await openRoom(room.id);
 }
 
@@ -89,6 +96,7 @@ function drawRooms() {
 async function openRoom(id) {
   state.room = state.rooms.get(id);
   state.room.unread = false;
+  remember();
   closeThread();
   $("title").textContent = state.room.name;
   $("side").classList.remove("open");
@@ -131,6 +139,7 @@ function draw() {
 function fill(list, messages, inThread) {
   const atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
   list.replaceChildren(...messages.map((m) => row(m, inThread)));
+  if (!messages.length) list.append(el("li", "empty", "Nothing was said here yet. Write something: in a room of two a bot answers everything, elsewhere when it is @mentioned."));
   if (atEnd) list.scrollTop = list.scrollHeight;
 }
 
