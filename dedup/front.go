@@ -28,13 +28,13 @@ type front struct {
 
 // Claim: see [Store]. A question that is known costs no disk access.
 func (f *front) Claim(ctx context.Context, q Question) (bool, error) {
-	s := newStep(claim, q)
 	f.mu.Lock()
-	dup := !f.closed && f.book.known(s.mark)
+	dup := !f.closed && f.book.known(markOf(q.ID.Message))
 	f.mu.Unlock()
 	if dup {
 		return false, nil
 	}
+	s := newStep(claim, q)
 	if err := f.run(ctx, s); err != nil {
 		return false, err // and s may not be ours to read
 	}
