@@ -2,6 +2,7 @@ package pretend
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/gorilla/websocket"
 )
@@ -26,6 +27,7 @@ type packet struct {
 	Msg     string            `json:"msg"`
 	ID      string            `json:"id"`
 	Version string            `json:"version"`
+	Support []string          `json:"support"`
 	Method  string            `json:"method"`
 	Name    string            `json:"name"`
 	Params  []json.RawMessage `json:"params"`
@@ -123,20 +125,34 @@ func (c *session) malformed(p packet) {
 	c.protest("Malformed "+what, p)
 }
 
-// connect handles the first frame. Meteor insists on a version; the streamer
-// takes any.
+// meteorVersions are the protocol's versions that Meteor's server speaks, best
+// first. js.SDK still asks for pre2.
+var meteorVersions = []string{"1", "pre2", "pre1"}
+
+// agree is the best version that the client supports too.
+func (p *packet) agree() string {
+	for _, v := range p.Support {
+		if slices.Contains(meteorVersions, v) {
+			return v
+		}
+	}
+	return meteorVersions[0]
+}
+
+// connect handles the first frame. Meteor agrees on a version or answers
+// failed; the streamer takes any.
 func (c *session) connect(p packet) {
 	s := c.server
 	switch {
 	case p.Msg != "connect":
 		c.protest("Must connect first", p)
-	case s.faults.use(Failed, nil, "") || (!s.v.streamer && p.Version != "1"):
-		c.send(kindOther, []byte(`{"msg":"failed","version":"1"}`))
+	case s.faults.use(Failed, nil, "") || (!s.v.streamer && p.Version != p.agree()):
+		c.send(kindOther, encode(nil, doc{{"msg", "failed"}, {"version", p.agree()}}, onSocket))
 		c.end(closeNormal)
 	default:
 		c.connected = true
 		c.send(kindConnected, encode(nil, doc{{"msg", "connected"}, {"session", c.id}}, onSocket))
-		if !s.v.streamer {
+		if !s.v.streamer && p.Version != "pre1" { // which knows no pings
 			c.beat.start()
 		}
 	}
