@@ -59,8 +59,8 @@ func (db *DB) commit(steps []*step) {
 	db.mu.Unlock()
 	if !d.empty() {
 		if err := db.disk.commit(db.options.Bot, d); err != nil {
-			db.doubt(steps, err)
-			db.refuse(steps, err)
+			db.doubt(steps)
+			db.refuse(steps, db.lost(err))
 			return
 		}
 	}
@@ -120,8 +120,8 @@ func (db *DB) refuse(steps []*step, err error) {
 
 // doubt notes what would be so if the transaction that failed happened after
 // all. The next reload sees.
-func (db *DB) doubt(steps []*step, err error) {
-	db.disk.failed(err)
+func (db *DB) doubt(steps []*step) {
+	db.disk.failed()
 	for _, s := range steps {
 		if s.err == nil && s.changed && s.kind <= answer {
 			db.disk.doubts = append(db.disk.doubts, s)

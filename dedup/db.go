@@ -123,7 +123,7 @@ func (db *DB) begin() error {
 		db.peek()
 	}
 	db.disk.condition = stale
-	db.troubled(fmt.Errorf("%w: %w", ErrReadOnly, err))
+	_ = db.lost(err)
 	return nil
 }
 
@@ -144,7 +144,7 @@ func (db *DB) adopt(f *os.File) error {
 	case err != nil:
 		f.Close()
 		db.disk.condition = stale
-		db.troubled(fmt.Errorf("%w: %w", ErrReadOnly, err))
+		_ = db.lost(err)
 		return nil
 	case l.doubtful:
 		db.whole(l.book, nil)
@@ -160,8 +160,11 @@ func (db *DB) adopt(f *os.File) error {
 	}
 	o, err := openBolt(f, db.options.MaxBytes)
 	if err != nil {
-		f.Close()
-		db.damage(err)
+		_ = db.lost(err)
+		if db.disk.condition != broken {
+			db.disk.condition = stale
+			return nil
+		}
 		return db.atFirst(db.repair())
 	}
 	db.use(o, l.meta.txid)

@@ -55,7 +55,7 @@ func (d *disk) commit(bot string, what *draft) error {
 		}
 	}
 	if err := d.write(d.file, bot, what, gone); err != nil {
-		return diskError(err)
+		return err
 	}
 	d.txid = d.file.txid
 	for _, other := range gone {
@@ -65,11 +65,8 @@ func (d *disk) commit(bot string, what *draft) error {
 }
 
 // failed lets go of the file after a transaction that failed.
-func (d *disk) failed(err error) {
+func (d *disk) failed() {
 	d.condition, d.unsure = stale, true
-	if errors.Is(err, ErrDamaged) {
-		d.condition = broken
-	}
 	_ = d.close() // what could be lost here is proven at the next step
 }
 
@@ -84,7 +81,7 @@ func (db *DB) ready() error {
 		_ = db.disk.close()
 		db.disk.condition = stale
 		if !errors.Is(err, errTouched) {
-			return db.lost(diskError(err))
+			return db.lost(err)
 		}
 	case absent:
 		return db.make()
@@ -94,22 +91,16 @@ func (db *DB) ready() error {
 	return db.reload()
 }
 
-// lost notes damage, and passes every error on.
+// lost notes what an error of the disk means, and passes it on with the file's
+// name. A damaged file is left alone until Repair.
 func (db *DB) lost(err error) error {
+	err = fmt.Errorf("%s: %w", db.path, diskError(err))
 	if errors.Is(err, ErrDamaged) {
-		db.damage(err)
-	} else {
-		db.troubled(err)
+		_ = db.disk.close()
+		db.disk.condition = broken
 	}
-	return err
-}
-
-// damage leaves the file alone until Repair.
-func (db *DB) damage(err error) {
-	_ = db.disk.close()
-	db.disk.condition = broken
 	db.troubled(err)
-	db.options.Log.Error("the state file is damaged", "file", db.path, "err", err)
+	return err
 }
 
 // make makes the file from the book and opens it.
@@ -124,7 +115,7 @@ func (db *DB) make() error {
 	case errors.Is(err, fs.ErrExist):
 		return db.lost(damaged("another file was put in its place"))
 	case err != nil:
-		return db.lost(diskError(err))
+		return db.lost(err)
 	}
 	db.disk.condition, db.disk.txid = stale, 0
 	return db.reload()
@@ -138,16 +129,16 @@ func (db *DB) reload() error {
 		return db.lost(damaged("it was moved or removed"))
 	}
 	if err != nil {
-		return db.lost(diskError(err))
+		return db.lost(err)
 	}
 	l, err := db.prove(f)
 	if err != nil {
 		f.Close()
-		return db.lost(diskError(err))
+		return db.lost(err)
 	}
 	o, err := openBolt(f, db.options.MaxBytes)
 	if err != nil {
-		return db.lost(diskError(err))
+		return db.lost(err)
 	}
 	db.renew(l)
 	db.use(o, l.meta.txid)
@@ -250,13 +241,13 @@ func (db *DB) repair() error {
 	f, err := openLocked(db.path, os.O_RDWR, db.options.Timeout)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(filepath.Dir(db.path)); err != nil {
-			return fmt.Errorf("%w: %w", ErrReadOnly, err)
+			return fmt.Errorf("begin a state file: %w: %w", ErrReadOnly, err)
 		}
 		db.disk.condition = absent
 		return db.make()
 	}
 	if err != nil {
-		return diskError(err)
+		return fmt.Errorf("%s: %w", db.path, diskError(err))
 	}
 	return db.setAside(f, db.Trouble())
 }

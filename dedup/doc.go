@@ -16,7 +16,7 @@
 //
 // # Damage
 //
-// All that is known is held in memory too, about 20 bytes for a message. The
+// All that is known is held in memory too, about 40 bytes for a message. The
 // file is read once, when it is opened, by code that trusts nothing in it
 // (every record has a checksum, every bucket a tally of its records, and no
 // page reaches bbolt before all were proven); after that it is only written.
