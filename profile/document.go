@@ -25,6 +25,16 @@ const (
 
 const noAliases = "anchors and aliases are not used here"
 
+// ParseDocument reads a file that people write as channel.yaml is written,
+// within the same bounds, for another file of ours: as one YAML document
+// without anchors, aliases, tags of its own or duplicate keys. The node is nil
+// for a file without a value. Errors are [*FileError].
+func ParseDocument(file string, data []byte) (*yaml.Node, error) {
+	r := &report{file: file}
+	root := parseDocument(r, data)
+	return root, r.err()
+}
+
 // parseDocument reads data as one YAML document without anchors, aliases,
 // merge keys, tags of its own or duplicate keys. It returns nil for a file
 // without a value. What is wrong goes to r.

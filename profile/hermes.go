@@ -34,11 +34,8 @@ var hermesPlatforms = []string{"rocketchat", "rocketchat_team", "rocket_chat", "
 // a bot on its own: the two would answer everything twice, or throw each other
 // out.
 func (p *Profile) checkHermes(home *ownerfs.Dir) error {
-	if p.Settings.Agent.Kind == "echo" || len(p.Settings.Agent.Command) == 0 || filepath.Base(p.Settings.Agent.Command[0]) != "hermes" {
-		return nil
-	}
-	p.Hermes = hermesChannel(home)
-	if len(p.Hermes) == 0 {
+	p.Hermes, p.HermesConfig = readHermes(home)
+	if !p.Settings.Agent.IsHermes() || len(p.Hermes) == 0 {
 		return nil
 	}
 	return &Fault{
@@ -47,22 +44,45 @@ func (p *Profile) checkHermes(home *ownerfs.Dir) error {
 	}
 }
 
-// hermesChannel lists what sets Hermes up for Rocket.Chat. The two files are
-// Hermes' own, so they are read as Hermes would: through links, and whatever
-// their mode. What the owner can't read, Hermes can't either.
-func hermesChannel(home *ownerfs.Dir) []string {
-	var found []string
+// IsHermes reports whether what answers is Hermes, which reads the home's
+// config.yaml and .env.
+func (a AgentSettings) IsHermes() bool {
+	return a.Kind != "echo" && len(a.Command) > 0 && filepath.Base(a.Command[0]) == "hermes"
+}
+
+// readHermes reads Hermes' own two files: what sets Hermes up for Rocket.Chat,
+// and what of config.yaml is to be warned of. They are read as Hermes would:
+// through links, and whatever their mode. What the owner can't read, Hermes
+// can't either.
+func readHermes(home *ownerfs.Dir) (found []string, c HermesConfig) {
 	if data, err := home.ReadFollowing(hermesEnv, MaxFile); err == nil {
 		for _, name := range envCredentials(data) {
 			found = append(found, hermesEnv+": "+name)
 		}
 	}
+	c = defaultHermesConfig()
 	if data, err := home.ReadFollowing(hermesConfig, MaxFile); err == nil {
-		for _, key := range configPlatforms(data) {
+		root := hermesDocument(data)
+		for _, key := range configPlatforms(root) {
 			found = append(found, hermesConfig+": "+key)
 		}
+		c = parseHermesConfig(root)
 	}
-	return found
+	return found, c
+}
+
+// hermesDocument parses a config.yaml within bounds; nil where there is
+// nothing that Hermes could read either.
+func hermesDocument(data []byte) *yaml.Node {
+	var doc yaml.Node
+	if countAny(data, "\n,:[]{}-?") > maxIndicators {
+		return nil
+	}
+	err := yaml.Load(data, &doc, yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(100))))
+	if err != nil || len(doc.Content) == 0 {
+		return nil
+	}
+	return doc.Content[0]
 }
 
 // envCredentials are the names of HermesNames that a .env gives a value.
@@ -84,23 +104,10 @@ func envCredentials(data []byte) []string {
 
 // configPlatforms are the platforms that a config.yaml gives credentials or
 // turns on.
-func configPlatforms(data []byte) []string {
-	var doc yaml.Node
-	if countAny(data, "\n,:[]{}-?") > maxIndicators {
-		return nil
-	}
-	err := yaml.Load(data, &doc, yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(100))))
-	if err != nil || len(doc.Content) == 0 {
-		return nil // Hermes can't read it either
-	}
+func configPlatforms(root *yaml.Node) []string {
 	var found []string
 	for _, path := range []string{"platforms", "gateway.platforms"} {
-		platforms := doc.Content[0]
-		for part := range strings.SplitSeq(path, ".") {
-			if platforms != nil {
-				platforms = value(platforms, part)
-			}
-		}
+		platforms := lookup(root, path)
 		for _, name := range hermesPlatforms {
 			if platforms != nil && connects(value(platforms, name)) {
 				found = append(found, path+"."+name)
@@ -108,6 +115,17 @@ func configPlatforms(data []byte) []string {
 		}
 	}
 	return found
+}
+
+// lookup returns what stands under a dotted path, nil for nothing.
+func lookup(n *yaml.Node, path string) *yaml.Node {
+	for part := range strings.SplitSeq(path, ".") {
+		if n == nil {
+			return nil
+		}
+		n = value(n, part)
+	}
+	return n
 }
 
 func connects(platform *yaml.Node) bool {

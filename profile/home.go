@@ -45,9 +45,12 @@ type Profile struct {
 	Sealed   []byte         // secrets.age as it is, nil when there is none
 	Hashes   Hashes
 
-	// Hermes lists what of the home still has Hermes speak to Rocket.Chat
-	// itself, such as ".env: ROCKETCHAT_TOKEN". Empty for another agent's home.
+	// Hermes lists what of the home would have Hermes speak to Rocket.Chat
+	// itself, such as ".env: ROCKETCHAT_TOKEN". With Hermes as the agent that is
+	// a fault; with another it is a token in plain text.
 	Hermes []string
+	// HermesConfig is what the home's config.yaml says of Hermes.
+	HermesConfig HermesConfig
 
 	emptied bool // access.yaml is there and has no bytes
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"rcsupervisor/internal/slips"
 )
 
 // A key is one row of a file's table. Validation, defaults, what a change of
@@ -134,7 +136,7 @@ func (t table[T]) below(prefix string) []string {
 
 // unknown says what was probably meant by a key that there is none of.
 func (t table[T]) unknown(prefix, name string) string {
-	if near := nearest(name, t.below(prefix)); near != "" {
+	if near := slips.Nearest(name, t.below(prefix)); near != "" {
 		return "unknown key; did you mean " + join(prefix, near) + "?"
 	}
 	full, best := join(prefix, name), ""
@@ -144,7 +146,7 @@ func (t table[T]) unknown(prefix, name string) string {
 		case k.path == full: // written with its dots
 			section, leaf, _ := strings.Cut(k.path, ".")
 			return "unknown key; write " + leaf + ": below " + section + ":"
-		case leaf == name || best == "" && nearest(name, []string{leaf}) != "" && len(name) > 3:
+		case leaf == name || best == "" && slips.Nearest(name, []string{leaf}) != "" && len(name) > 3:
 			best = k.path
 		}
 	}
@@ -152,52 +154,4 @@ func (t table[T]) unknown(prefix, name string) string {
 		return "unknown key; did you mean " + best + "?"
 	}
 	return "unknown key; here may stand " + orList(t.below(prefix))
-}
-
-// nearest returns the candidate that is name but for one or two slips, or "".
-func nearest(name string, candidates []string) string {
-	best, least := "", 3
-	if len(name) < 5 {
-		least = 2
-	}
-	for _, c := range candidates {
-		if strings.EqualFold(strings.ReplaceAll(name, "-", "_"), c) {
-			return c
-		}
-		if d := distance(name, c); d < least {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
-// distance is the number of letters inserted, left out, changed or swapped
-// with the next. It gives up on what is too long to be a slip.
-func distance(a, b string) int {
-	const far = 1 << 10
-	if len(a) > 64 || len(b) > 64 {
-		return far
-	}
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			d := min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d = min(d, rows[i-2][j-2]+1)
-			}
-			rows[i][j] = d
-		}
-	}
-	return rows[len(a)][len(b)]
 }
