@@ -105,6 +105,7 @@ func reachedIn(t *testing.T, s Store, n int) map[int]int {
 // A process that is killed at any moment of a stream of steps leaves each step
 // that it said was taken, and of every writer at most the one it was taking.
 func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	kills := 20
 	if n, err := strconv.Atoi(os.Getenv("DEDUP_KILLS")); err == nil {
 		kills = n

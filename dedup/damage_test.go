@@ -60,6 +60,7 @@ func sampleIDs() []ID {
 }
 
 func TestEveryBitMatters(t *testing.T) {
+	t.Parallel()
 	content := sample(t)
 	whole, err := load(bytes.NewReader(content), int64(len(content)), bot)
 	must(t, err)
@@ -105,6 +106,7 @@ func known(b *book) int {
 
 // Each way to hurt a page, for each page, while no process runs.
 func TestEveryPageDamagedAtRest(t *testing.T) {
+	t.Parallel()
 	content := sample(t)
 	ways := map[string]func(page []byte){
 		"64 bytes flipped at its start": func(p []byte) {
@@ -174,6 +176,7 @@ func openDamaged(t *testing.T, what string, content []byte) (outcome string) {
 
 // A slot's page that is lost costs what was on it, not everything.
 func TestSalvage(t *testing.T) {
+	t.Parallel()
 	content := sample(t)
 	best := 0
 	for page := 2; page < len(content)/4096; page++ {
@@ -278,6 +281,7 @@ func TestDamageWhileRunning(t *testing.T) {
 // Rot that leaves no trace in the file's times reaches bbolt; whatever it does
 // then is an error of the step.
 func TestRotUnderBolt(t *testing.T) {
+	t.Parallel()
 	content := sample(t)
 	ctx, counts := t.Context(), make(map[string]int)
 	for page := 2; page < len(content)/4096; page++ {

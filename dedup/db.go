@@ -44,7 +44,8 @@ type Options struct {
 //   - usable.
 //   - it can't be written to (ErrReadOnly: disk full, read-only, an I/O error).
 //     Steps fail; what is known stays known, and can be read. Each further step
-//     tries again, on a file that was proven again.
+//     tries again, on a file that was proven again. If the file could not be
+//     read so far, [Store.Open] yields the trouble alone: ask again after it.
 //   - damaged (ErrDamaged): somebody wrote to the file, truncated, moved,
 //     removed or replaced it, or bbolt found it broken. Steps fail until
 //     [DB.Repair].
@@ -65,7 +66,10 @@ type DB struct {
 	disk disk
 }
 
-var _ Store = (*DB)(nil)
+var (
+	_ Store  = (*DB)(nil)
+	_ Mender = (*DB)(nil)
+)
 
 // Open opens the state file at path, or begins one; its folder has to exist.
 //
@@ -219,16 +223,14 @@ func (db *DB) readable() error {
 	return nil
 }
 
-// Trouble returns nil when steps can be taken, as far as is known, and else
-// what the last one failed with: an ErrReadOnly or an ErrDamaged.
+// Trouble: see [Mender].
 func (db *DB) Trouble() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	return db.trouble
 }
 
-// Quarantined returns where the last damaged file was moved to, "" if there
-// was none since Open.
+// Quarantined: see [Mender].
 func (db *DB) Quarantined() string {
 	db.mu.Lock()
 	defer db.mu.Unlock()

@@ -58,9 +58,9 @@ func inSmallDisk(test func(folder string) error) func([]string) error {
 	}
 }
 
-func TestDiskFull(t *testing.T)             { inNamespace(t, "full") }
-func TestDiskFullFromTheStart(t *testing.T) { inNamespace(t, "full from the start") }
-func TestReadOnlyFolder(t *testing.T)       { inNamespace(t, "read-only") }
+func TestDiskFull(t *testing.T)             { t.Parallel(); inNamespace(t, "full") }
+func TestDiskFullFromTheStart(t *testing.T) { t.Parallel(); inNamespace(t, "full from the start") }
+func TestReadOnlyFolder(t *testing.T)       { t.Parallel(); inNamespace(t, "read-only") }
 
 // fillUp writes a file until there is no room, and returns how to make room.
 func fillUp(folder string) (free func() error, err error) {
@@ -235,6 +235,7 @@ func readOnly(folder string) error {
 
 // A limit on the size of files works where nothing may be mounted.
 func TestFileSizeLimit(t *testing.T) {
+	t.Parallel()
 	child := exec.Command(os.Args[0], t.TempDir())
 	child.Env = append(os.Environ(), childEnv+"=limit", "GORACE=atexit_sleep_ms=0")
 	if out, err := child.CombinedOutput(); err != nil {
@@ -266,6 +267,7 @@ func fileLimit(args []string) error {
 }
 
 func TestMaxBytes(t *testing.T) {
+	t.Parallel()
 	path := quickPath(t)
 	open := func() *DB {
 		db, err := Open(path, Options{Bot: bot, MaxBytes: 256 << 10})

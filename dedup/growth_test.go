@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,6 +38,7 @@ func size(t *testing.T, path string) int64 {
 }
 
 func TestFileStopsGrowing(t *testing.T) {
+	t.Parallel()
 	path, now := quickPath(t), noon
 	db, err := Open(path, Options{Bot: bot, Now: func() time.Time { return now }})
 	must(t, err)
@@ -56,24 +58,25 @@ func TestFileStopsGrowing(t *testing.T) {
 }
 
 func TestMostlyEmptyFileIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	path, now := quickPath(t), noon
 	open := func() *DB {
 		db, err := Open(path, Options{Bot: bot, Now: func() time.Time { return now }})
 		must(t, err)
 		return db
 	}
-	b := newBook()
-	for n := range 25_000 {
-		b.know(markOf(fmt.Sprint(n)), dayOf(noon))
-	}
-	must(t, create(path, bot, everything(b), false))
-	full := size(t, path)
 	db := open()
+	inState(t, db, 3, Given)
+	must(t, db.Answer(t.Context(), id(3), []Part{{Text: strings.Repeat("a long answer ", 150_000)}}))
+	must(t, db.Close())
+	full := size(t, path)
+	db = open()
 	if size(t, path) != full {
 		t.Error("a file that is full was made anew")
 	}
 	now = noon.AddDate(0, 0, 9)
 	hear(t, db, 9, 10)
+	must(t, db.Settle(t.Context(), id(3), 0, Outcome{}))
 	db.Advance("room", now)
 	inState(t, db, 1, Answered)
 	must(t, db.Close())

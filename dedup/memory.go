@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 )
@@ -18,7 +19,10 @@ type Memory struct {
 	waiting time.Time            // since when a cursor has not been written
 }
 
-var _ Store = (*Memory)(nil)
+var (
+	_ Store  = (*Memory)(nil)
+	_ Mender = (*Memory)(nil)
+)
 
 // NewMemory returns an empty Memory.
 func NewMemory() *Memory { return newMemory(newBook()) }
@@ -82,12 +86,38 @@ func (m *Memory) Advance(room string, ts time.Time) {
 }
 
 // Fail makes every step that has to be written fail with err, as a full disk
-// would, until Fail(nil). What is known stays known.
+// would, until Fail(nil), or until Repair if it is an ErrDamaged. What is known
+// stays known.
 func (m *Memory) Fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.fault = err
 }
+
+// Trouble returns what Fail was given.
+func (m *Memory) Trouble() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.fault
+}
+
+// Repair: see [Mender].
+func (m *Memory) Repair(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case m.closed:
+		return ErrClosed
+	case errors.Is(m.fault, ErrDamaged):
+		m.fault = nil
+	}
+	return m.fault
+}
+
+// Quarantined returns "": there is no file.
+func (m *Memory) Quarantined() string { return "" }
 
 // Reopen returns a Memory as a process finds it that starts after this one was
 // killed: each step is there; cursors moved in the last 5 s with no step after

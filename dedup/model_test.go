@@ -146,6 +146,7 @@ func (q modelQuestion) trim() modelQuestion {
 // after they happened, that is closed, killed and damaged: each comes to what
 // the documentation says, and what it says is there is there.
 func TestStoreAgainstItsModel(t *testing.T) {
+	t.Parallel()
 	folder, files := filepath.Dir(quickPath(t)), 0
 	rapid.Check(t, func(t *rapid.T) {
 		const questions = 4

@@ -60,6 +60,20 @@ type Store interface {
 	Close() error
 }
 
+// A Mender is what whoever runs a [DB] asks of it beside a [Store]'s steps, to
+// tell a person what became of the file, and to mend it. [Memory] is one too.
+type Mender interface {
+	// Trouble returns nil when steps can be taken, as far as is known, and
+	// else what the last one failed with: an ErrReadOnly, which the next step
+	// tries to end, or an ErrDamaged, which Repair does.
+	Trouble() error
+	// Repair ends damage. It may be called at any time.
+	Repair(context.Context) error
+	// Quarantined returns where the last damaged file was moved to, "" if
+	// there was none since Open.
+	Quarantined() string
+}
+
 // An ID names a question. At is the message's own server time, which never
 // changes; it decides in which day's slot the record lies.
 type ID struct {

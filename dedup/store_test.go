@@ -442,3 +442,58 @@ func TestCallerWhoLeftBeforeHisStep(t *testing.T) {
 		must(t, s.Give(t.Context(), id(1)))
 	})
 }
+
+// breaks makes a subject's file, or what stands in for one, fail.
+func (s subject) breaks(err error) {
+	switch s := s.Store.(type) {
+	case *Memory:
+		s.Fail(err)
+	case *DB:
+		s.disk.mu.Lock()
+		defer s.disk.mu.Unlock()
+		s.disk.write = func(f *file, bot string, d *draft, gone []string) error {
+			if err != nil {
+				return err
+			}
+			return f.commit(bot, d, gone)
+		}
+	}
+}
+
+func TestTroubleAndRepair(t *testing.T) {
+	for _, fault := range []error{ErrReadOnly, ErrDamaged} {
+		both(t, func(t *testing.T, s subject) {
+			ctx, mend := t.Context(), s.Store.(Mender)
+			inState(t, s, 1, Given)
+			s.Advance("room", noon)
+			must(t, mend.Trouble())
+			s.breaks(fault)
+			if fresh, err := s.Claim(ctx, question(2)); fresh || !errors.Is(err, fault) {
+				t.Errorf("Claim = %v, %v", fresh, err)
+			}
+			if err := s.Answer(ctx, id(1), parts3); !errors.Is(err, fault) {
+				t.Errorf("Answer: %v", err)
+			}
+			mustClaim(t, s, question(1), false)
+			if state, _ := s.Known(id(1)); state != Given {
+				t.Errorf("a step that failed shows: %s", state)
+			}
+			if !errors.Is(mend.Trouble(), fault) {
+				t.Errorf("Trouble() = %v", mend.Trouble())
+			}
+			if fault == ErrReadOnly {
+				s.breaks(nil)
+			} else if db, ok := s.Store.(*DB); ok {
+				db.goOn()
+			}
+			must(t, mend.Repair(ctx))
+			must(t, mend.Trouble())
+			must(t, s.Answer(ctx, id(1), parts3))
+			mustClaim(t, s, question(2), true)
+			s.Store = s.again(t, s.Store, true)
+			if _, ok := s.Cursor("room"); !ok || len(openQuestions(t, s)) != 2 {
+				t.Errorf("afterwards: cursor %v, %d open", ok, len(openQuestions(t, s)))
+			}
+		})
+	}
+}
