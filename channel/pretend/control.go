@@ -123,6 +123,9 @@ func (s *Server) overview() any {
 }
 
 func controlBreak(s *Server, b *controlBody) (any, error) {
+	if b.Fault.Kind == Unreachable && b.Fault.For == 0 {
+		return nil, controlError("unreachable needs a time in `for`: this menu can't be reached meanwhile")
+	}
 	id, err := s.TryBreak(b.Fault)
 	return map[string]any{"id": id}, err
 }

@@ -182,6 +182,9 @@ func (s *Server) TryBreak(f Fault) (uint64, error) {
 	if f.Count < 0 || f.For < 0 {
 		return 0, errors.New("count and for are not negative")
 	}
+	if u != nil && e.All {
+		return 0, fmt.Errorf("%s is for everybody, not for one user", f.Kind)
+	}
 	defer s.changedNow()
 	if e.check != nil {
 		if err := e.check(f); err != nil {

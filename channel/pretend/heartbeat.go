@@ -66,10 +66,21 @@ func (h *heartbeat) look() {
 	}
 	if !h.seen && h.timeout == nil {
 		h.session.ping()
-		h.timeout = time.AfterFunc(meteorBeat, func() { h.session.end(closeNormal) })
+		h.timeout = time.AfterFunc(meteorBeat, h.unanswered)
 	}
 	h.seen = false
 	h.tick.Reset(meteorBeat)
+}
+
+// unanswered ends a session, unless a fault plays dead: a link that is gone
+// doesn't close either.
+func (h *heartbeat) unanswered() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.timeout = nil
+	if !h.stopped && !h.session.dead() {
+		h.session.end(closeNormal)
+	}
 }
 
 // quiet is the streamer's timer.
@@ -78,7 +89,7 @@ func (h *heartbeat) quiet() {
 	defer h.mu.Unlock()
 	switch {
 	case h.stopped:
-	case h.asked:
+	case h.asked && !h.session.dead():
 		h.session.end(closeTimeout)
 	default:
 		h.asked = true

@@ -156,7 +156,6 @@ func (c *session) becomeUser(t *token) {
 			{"fields", doc{{"emails", []doc{{{"address", u.username + "@example.org"}, {"verified", true}}}}, {"username", u.username}}},
 		}, onSocket))
 	}
-	u.status = "online"
 	c.becomeLocked(u, t.value)
 }
 

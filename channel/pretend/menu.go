@@ -72,6 +72,7 @@ type MenuEntry struct {
 	Does  string   `json:"does"`
 	Like  string   `json:"like,omitempty"`
 	Once  bool     `json:"once,omitempty"` // done at once, never in force
+	All   bool     `json:"all,omitempty"`  // for everybody only: nobody is logged in yet, or it is the server itself
 
 	check func(Fault) error
 	now   func(*Server, Fault, *user)
@@ -92,11 +93,11 @@ func init() {
 		{Kind: Delay, Group: "socket", Reads: []string{"delay"}, Does: "sends every frame so much later, in order"},
 		{Kind: Drop, Group: "socket", Reads: []string{"code", "text"}, Once: true, check: needsCode, now: dropNow, Does: "closes the sockets at once with that close code; 0 and 1006 cut the connection without a close frame", Like: "a proxy's timeout, a server's restart"},
 		{Kind: Flap, Group: "socket", Reads: []string{"delay"}, Does: "cuts each connection so long after its room subscription", Like: "an unstable proxy"},
-		{Kind: Restart, Group: "server", Reads: []string{"delay"}, Once: true, now: restartNow, Does: "cuts all connections and refuses new ones for the delay (5s)", Like: "an upgrade"},
-		{Kind: Unreachable, Group: "server", Does: "accepts no connection; those there are stay", Like: "a server that is down"},
-		{Kind: RedirectSocket, Group: "socket", Reads: []string{"url"}, check: needsURL, Does: "answers the WebSocket's handshake with a redirect to url"},
-		{Kind: HoldConnected, Group: "connect", Does: "keeps `connected` back until mended; for everybody only, since nobody is logged in yet"},
-		{Kind: Failed, Group: "connect", Does: "answers connect with `failed` and closes; for everybody only", Like: "another protocol version"},
+		{Kind: Restart, Group: "server", All: true, Reads: []string{"delay"}, Once: true, now: restartNow, Does: "cuts all connections and refuses new ones for the delay (5s)", Like: "an upgrade"},
+		{Kind: Unreachable, Group: "server", All: true, Does: "accepts no connection; those there are stay", Like: "a server that is down"},
+		{Kind: RedirectSocket, Group: "socket", All: true, Reads: []string{"url"}, check: needsURL, Does: "answers the WebSocket's handshake with a redirect to url"},
+		{Kind: HoldConnected, Group: "connect", All: true, Does: "keeps `connected` back until mended"},
+		{Kind: Failed, Group: "connect", All: true, Does: "answers connect with `failed` and closes", Like: "another protocol version"},
 		{Kind: HoldLogin, Group: "login", Does: "keeps the login's result back until mended"},
 		{Kind: RefuseToken, Group: "login", Does: "refuses the user's tokens: 403 on the socket, 401 over REST; open sockets stay", Like: "a token that was removed"},
 		{Kind: Transient403, Group: "login", Does: "refuses a login with 403 while REST still takes the token", Like: "RC#23947: replication lag"},
@@ -130,7 +131,7 @@ func init() {
 		{Kind: Misroute, Group: "messages", Reads: []string{"text"}, Does: "stores what is sent in the room whose id or name is text", Like: "a tmid whose root lies in another room"},
 		{Kind: RedirectREST, Group: "rest", Reads: []string{"route", "url"}, check: needsURL, Does: "answers a REST call with a redirect to url"},
 		{Kind: RedirectFile, Group: "files", Reads: []string{"url"}, check: needsURL, Does: "answers a file with a redirect to url", Like: "an object store's presigned address"},
-		{Kind: ClockSkew, Group: "server", Reads: []string{"delay"}, Does: "the server's clock is off by so much, which may be negative; for everybody only"},
+		{Kind: ClockSkew, Group: "server", All: true, Reads: []string{"delay"}, Does: "the server's clock is off by so much, which may be negative"},
 	}
 }
 
@@ -158,7 +159,14 @@ func MenuTable() string {
 	var b strings.Builder
 	b.WriteString("| fault | reads | what the server does | seen as |\n|---|---|---|---|\n")
 	for _, e := range menu {
-		b.WriteString("| `" + string(e.Kind) + "` | " + strings.Join(e.Reads, ", ") + " | " + e.Does + " | " + e.Like + " |\n")
+		does := e.Does
+		if e.All {
+			does += " (for everybody only)"
+		}
+		if e.Once {
+			does += " (at once)"
+		}
+		b.WriteString("| `" + string(e.Kind) + "` | " + strings.Join(e.Reads, ", ") + " | " + does + " | " + e.Like + " |\n")
 	}
 	return b.String()
 }

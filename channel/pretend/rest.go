@@ -68,6 +68,8 @@ func (c *call) find(path string) *route {
 	parts := strings.Split(strings.TrimSuffix(path, "/"), "/")
 	if parts[0] == "v1" {
 		parts = parts[1:]
+	} else if path != "info" {
+		return nil
 	}
 	if len(parts) == 0 {
 		return nil

@@ -173,8 +173,8 @@ func (s *Server) addMemberLocked(r *room, u *user) bool {
 	}
 	r.members[u.id] = m
 	r.updated = now
-	s.notifyUserLocked(u.id, "subscriptions-changed", "inserted", s.subscriptionDoc(r, m))
-	s.notifyUserLocked(u.id, "rooms-changed", "inserted", s.roomDoc(r))
+	s.notifyUserLocked(u.id, "subscriptions-changed", "inserted", s.lazySubscription(r, m))
+	s.notifyUserLocked(u.id, "rooms-changed", "inserted", func() any { return s.roomDoc(r) })
 	return true
 }
 

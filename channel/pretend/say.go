@@ -89,9 +89,9 @@ func (s *Server) storeLocked(r *room, m *Message, publish bool) *entry {
 		s.publishLocked(e)
 		s.roomChangedLocked(r)
 	}
-	s.unreadLocked(r, m)
+	s.unreadLocked(r, m, publish)
 	if m.Thread != "" {
-		s.bumpLocked(m)
+		s.bumpLocked(m, publish)
 	}
 	s.changedLocked()
 	return e
@@ -137,12 +137,16 @@ func (s *Server) moveLocked(r *room, e *entry) {
 
 // bumpLocked touches the root of a thread that got a reply: tcount, tlm and
 // replies, and the root's id is published once more with its old text.
-func (s *Server) bumpLocked(reply *Message) {
+func (s *Server) bumpLocked(reply *Message, publish bool) {
 	root := s.messages[reply.Thread]
 	if root == nil {
 		return
 	}
-	s.touchLocked(root, func(m *Message) {
+	touch := s.touchLocked
+	if !publish {
+		touch = s.changeLocked
+	}
+	touch(root, func(m *Message) {
 		m.ThreadCount++
 		m.ThreadLast = reply.Time
 		m.Followers = withString(withString(m.Followers, m.User.ID), reply.User.ID)
@@ -152,7 +156,7 @@ func (s *Server) bumpLocked(reply *Message) {
 // unreadLocked counts for those whom the message concerns: the people of a
 // direct room and whoever is mentioned. Nobody else's subscription is touched,
 // so that a post costs no more in a room of thousands.
-func (s *Server) unreadLocked(r *room, m *Message) {
+func (s *Server) unreadLocked(r *room, m *Message, tell bool) {
 	count := func(b *membership, mention bool) {
 		if b == nil || b.user.id == m.User.ID {
 			return
@@ -162,7 +166,9 @@ func (s *Server) unreadLocked(r *room, m *Message) {
 		if mention {
 			b.mentions++
 		}
-		s.notifyUserLocked(b.user.id, "subscriptions-changed", "updated", s.lazySubscription(r, b))
+		if tell {
+			s.notifyUserLocked(b.user.id, "subscriptions-changed", "updated", s.lazySubscription(r, b))
+		}
 	}
 	if r.kind == "d" {
 		for _, b := range r.members {

@@ -102,6 +102,9 @@ func (c *session) mute() bool {
 	return f.has(Silent, u) || f.has(HalfOpen, u)
 }
 
+// dead tells whether the server plays dead on this socket, in any direction.
+func (c *session) dead() bool { return c.mute() || c.server.faults.has(SlowReader, c.user.Load()) }
+
 // openSession takes c in unless the server is closing.
 func (s *Server) openSession(c *session) bool {
 	s.mu.Lock()
@@ -179,6 +182,7 @@ func (c *session) cleanUp() {
 		s.hub.remove(b)
 	}
 	delete(s.sessions, c)
+	c.presenceLocked(nil)
 	s.count.ended++
 	s.changedLocked()
 }

@@ -145,12 +145,25 @@ func (c *session) drop(b *sub, why *ddpError) {
 	s.changedLocked()
 }
 
+// presenceLocked changes whose socket this is: a user with none is offline.
+func (c *session) presenceLocked(u *user) {
+	if old := c.user.Swap(u); old != nil {
+		if old.sockets--; old.sockets == 0 {
+			old.status = "offline"
+		}
+	}
+	if u != nil {
+		u.sockets++
+		u.status = "online"
+	}
+}
+
 // becomeLocked makes u the session's user. Meteor runs every subscription made
 // before again for the new user, each answered by a second ready. The
 // streamer leaves them as they are: made by nobody, and silent.
 func (c *session) becomeLocked(u *user, token string) {
 	s := c.server
-	c.user.Store(u)
+	c.presenceLocked(u)
 	c.token = token
 	if s.v.streamer {
 		return

@@ -9,14 +9,18 @@ import (
 // touchLocked makes a changed copy of e's message and publishes the same id
 // again, as each of the causes below does.
 func (s *Server) touchLocked(e *entry, change func(*Message)) *Message {
+	s.changeLocked(e, change)
+	s.publishLocked(e)
+	return e.msg
+}
+
+// changeLocked is a touch that no socket hears of.
+func (s *Server) changeLocked(e *entry, change func(*Message)) *Message {
 	m := *e.msg
 	change(&m)
 	m.Updated = s.now()
 	e.msg = &m
 	e.room.updated = m.Updated
-	if !m.hidden {
-		s.publishLocked(e)
-	}
 	s.changedLocked()
 	return e.msg
 }

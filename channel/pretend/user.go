@@ -40,6 +40,7 @@ type user struct {
 	status, statusText           string
 	created                      time.Time
 	removed                      []removal // subscriptions that ended
+	sockets                      int       // on which he is logged in
 }
 
 // token is a personal access token, or a session's when it has an end.
