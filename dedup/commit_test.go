@@ -422,3 +422,24 @@ func (db *DB) failOnce(outcome error) {
 		return failed
 	}
 }
+
+func TestCursorThatMovesDuringACommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := statePath(t)
+		db := openAt(t, path)
+		g := db.stop()
+		var wg sync.WaitGroup
+		db.Advance("room", at(time.Second))
+		wg.Go(func() { _, _ = db.Claim(t.Context(), question(1)) })
+		<-g.arrived
+		db.Advance("room", at(time.Minute))
+		g.pass <- nil
+		wg.Wait()
+		db.goOn()
+		mustClaim(t, db, question(2), true)
+		db.abandon()
+		if ts, _ := openAt(t, path).Cursor("room"); !ts.Equal(at(time.Minute)) {
+			t.Errorf("cursor = %v", ts)
+		}
+	})
+}
