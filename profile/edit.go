@@ -104,10 +104,19 @@ func edited(data []byte, edits []Edit) (Access, error) {
 	if err != nil {
 		return a, err
 	}
+	return a.With(edits...)
+}
+
+// With returns what a says after the edits. It is for the access in use, which
+// may give less than the file: what a person edits in the file holds there
+// too, and nothing else of the file does.
+func (a Access) With(edits ...Edit) (Access, error) {
+	a = cloneAccess(a)
 	for _, e := range edits {
 		if e.fault != "" {
 			return a, errors.New(e.fault)
 		}
+		var err error
 		if e.list == "people" {
 			a.People, err = editList(a.People, e, func(p Person) string { return p.ID }, func(p *Person, k, v string) {
 				switch k {

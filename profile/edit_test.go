@@ -173,3 +173,27 @@ func FuzzEditAccess(f *testing.F) {
 		}
 	})
 }
+
+// What a person edits holds in the access in use too, and nothing else of the
+// file does.
+func TestWithIsTheEditAlone(t *testing.T) {
+	inUse := DefaultAccess()
+	inUse.People = []Person{{ID: "a", Role: Owner}}
+	got, err := inUse.With(LetIn(Person{ID: "b", Name: "bee", Role: Member}), RoomOn(Room{ID: "r", Mention: true}), SetRole("a", Blocked))
+	must(t, err)
+	want := DefaultAccess()
+	want.People = []Person{{"a", "", Blocked}, {"b", "bee", Member}}
+	want.Rooms = []Room{{"r", "", true}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if inUse.People[0].Role != Owner {
+		t.Error("what was in use has changed")
+	}
+	if _, err := inUse.With(Forget("x")); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+	if _, err := inUse.With(SetRole("x", "king")); err == nil {
+		t.Error("a role that is none was taken")
+	}
+}
