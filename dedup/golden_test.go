@@ -35,7 +35,7 @@ func goldenBook() *book {
 	add(1, Claimed, 0)
 	add(2, Given, 0)
 	add(3, Answered, 4, Part{Index: 1, Step: "answer", Room: "room", Text: strings.Repeat("long ", 2000), Owed: noon},
-		Part{Index: 3, Step: "note", Room: "room", Thread: "t", File: "/work/f", Upload: "u", Owed: noon})
+		Part{Index: 3, Step: "note", Room: "room", Thread: "t", File: "/home/f", Upload: "u", Owed: noon})
 	b.rooms[""] = at(time.Minute)
 	b.rooms["room"] = at(time.Hour)
 	return b

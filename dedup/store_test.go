@@ -76,7 +76,7 @@ func both(t *testing.T, test func(*testing.T, subject)) {
 var parts3 = []Part{
 	{Step: "answer", Room: "room", Thread: "thread", Text: "first", Owed: noon},
 	{Step: "answer", Room: "room", Thread: "thread", Text: "second", Owed: noon},
-	{Step: "answer", Room: "room", File: "/work/picture.png", Owed: noon},
+	{Step: "answer", Room: "room", File: "/home/bot/picture.png", Owed: noon},
 }
 
 // fresh moves a new question to a state and returns it.
@@ -166,7 +166,7 @@ func TestARestartFindsEveryStep(t *testing.T) {
 
 		was := question(3)
 		was.State = Answered
-		was.Parts = []Part{{Question: id(3), Index: 2, Step: "answer", Room: "room", File: "/work/picture.png", Upload: "file1", Owed: noon}}
+		was.Parts = []Part{{Question: id(3), Index: 2, Step: "answer", Room: "room", File: "/home/bot/picture.png", Upload: "file1", Owed: noon}}
 		for _, kill := range []bool{true, false, true} {
 			s.Store = s.again(t, s.Store, kill)
 			all := openQuestions(t, s)
