@@ -34,7 +34,8 @@ type Start struct {
 	CA          []byte   // the content of tls.ca_file, nil without one
 }
 
-// A Command from the supervisor to a channel: Connect, Apply, Drain or Stop.
+// A Command from the supervisor to a channel: Connect, Apply, Drain, Stop or
+// Beat.
 type Command interface{ command() }
 
 // Connect makes the next connection. Its number is greater than that of any
@@ -60,6 +61,11 @@ type Drain struct{ Deadline time.Time }
 // Stop ends the run: turns are cancelled, what is owed stays owed.
 type Stop struct{}
 
+// Beat asks for a report, whatever has changed: a channel that takes no command
+// hangs.
+type Beat struct{}
+
+func (Beat) command()    {}
 func (Connect) command() {}
 func (Apply) command()   {}
 func (Drain) command()   {}

@@ -48,7 +48,7 @@ func newApp(s streams) *cli.App {
 		EnableBashCompletion: true,
 		Flags:                globalFlags(),
 		Commands: []*cli.Command{
-			demoVerb(s), initVerb(s), addVerb(s), checkVerb(s), pretendVerb(s),
+			demoVerb(s), initVerb(s), addVerb(s), checkVerb(s), pretendVerb(s), runVerb(s),
 		},
 		// Errors are printed once, by report.
 		ExitErrHandler: func(*cli.Context, error) {},

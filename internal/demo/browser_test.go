@@ -28,7 +28,11 @@ func TestAPersonChatsOnThePage(t *testing.T) {
 	defer cancel()
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- s.supervise(func(supervisor.Event) {}).Run(running) }()
+	super, err := s.supervise(func(supervisor.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { done <- super.Run(running, nil) }()
 	defer func() {
 		stop()
 		if err := errors.Join(<-done, s.strike()); err != nil {

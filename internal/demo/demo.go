@@ -31,7 +31,10 @@ func Play(ctx context.Context, o Options) error {
 Each line below is something that happened. Ctrl-C ends the demo and removes it.
 
 `, s.url)
-	err = s.supervise(show.event).Run(ctx)
+	super, err := s.supervise(show.event)
+	if err == nil {
+		err = super.Run(ctx, nil)
+	}
 	if err2 := s.strike(); err == nil {
 		err = err2
 	}

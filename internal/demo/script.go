@@ -43,10 +43,13 @@ func Script(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	super := s.supervise(func(supervisor.Event) {})
+	super, err := s.supervise(func(supervisor.Event) {})
+	if err != nil {
+		return errors.Join(err, s.strike())
+	}
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- super.Run(running) }()
+	go func() { done <- super.Run(running, nil) }()
 	good := 0
 	for i, st := range steps {
 		ok := perform(ctx, o.Out, i+1, st, s, super)
@@ -152,11 +155,10 @@ func refuse(ctx context.Context, s *stage, _ *supervisor.Supervisor) (string, er
 	return "curie: needs-token refused; the others are online", nil
 }
 
-func replace(ctx context.Context, s *stage, super *supervisor.Supervisor) (string, error) {
+func replace(ctx context.Context, s *stage, _ *supervisor.Supervisor) (string, error) {
 	if err := s.seal(s.tenant("curie"), s.server.AddToken(s.bots["curie"])); err != nil {
 		return "", err
 	}
-	super.Changed("curie")
 	if err := s.watch.await(ctx, "curie", online); err != nil {
 		return "", fmt.Errorf("curie did not come back: %w", err)
 	}

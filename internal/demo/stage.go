@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"rcsupervisor/channel"
 	"rcsupervisor/channel/pretend"
 	"rcsupervisor/channel/pretend/page"
 	"rcsupervisor/internal/supervisor"
+	"rcsupervisor/profile"
 	"rcsupervisor/sealed"
 )
 
@@ -145,13 +145,14 @@ func (s *stage) seal(t supervisor.Tenant, token string) error {
 }
 
 // supervise returns the supervisor of the stage's homes.
-func (s *stage) supervise(observe func(supervisor.Event)) *supervisor.Supervisor {
-	homes := make([]supervisor.Home, len(s.tenants))
-	for i, t := range s.tenants {
-		homes[i] = supervisor.Home{Name: t.Name, Load: func(context.Context) (channel.Start, error) { return t.Load() }}
-	}
+func (s *stage) supervise(observe func(supervisor.Event)) (*supervisor.Supervisor, error) {
 	return supervisor.New(supervisor.Config{
-		Homes: homes, Drain: time.Second,
+		Sources: profile.Sources{Roots: []profile.Root{{Dir: s.dir}}},
+		Root:    true, // whoever plays is whom the bots belong to
+		Keys: supervisor.NewKeys(func() (*sealed.Identity, *sealed.Keyring, error) {
+			return s.identity, s.keyring, nil
+		}),
+		Drain: time.Second,
 		Observe: func(e supervisor.Event) {
 			s.watch.see(e)
 			observe(e)

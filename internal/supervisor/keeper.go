@@ -1,112 +1,184 @@
 package supervisor
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"rcsupervisor/channel"
 	"rcsupervisor/healthcheck"
+	"rcsupervisor/internal/worker"
+	"rcsupervisor/profile"
 )
 
-// A keeper owns one profile: its history, its run, its timer. Its goroutine is
-// the only one that touches them; others say what they know with tell.
+// A keeper owns one profile: what its home says, its history, its run, its
+// timer. Its goroutine is the only one that touches them, but for what is said
+// to be another's; others say what they know with tell, and read its latest
+// view.
 type keeper struct {
 	*Supervisor
-	home Home
+	name string
 
-	told  chan func()
+	mail  *mailbox
 	gone  chan struct{} // closed when run has returned
 	timer *time.Timer
 
+	reading profile.Reading // the home as it was last read
+	first   bool            // the home was looked at
+	enabled bool            // by the last channel.yaml that could be read
+	inUse   profile.Grants  // what its files give, as far as people said so
+	pending []profile.Widening
+	fault   *Unready // why the files as they are now are not in use by the run that goes on
+
 	history healthcheck.History
-	start   channel.Start // as last loaded
-	live    *run          // nil without a run
-	runs    uint64
-	dials   uint64
-	report  *channel.Report
-	ending  bool
+	other   string // the profile that holds this one's bot
+	mend    string // a better command than the reason's own
+	suspect bot    // the bot that a Hermes was last seen to run
+
+	start    channel.Start // as last handed over
+	facts    facts         // what was found beside it
+	live     *run          // nil without a run
+	runs     uint64
+	dials    uint64
+	report   *channel.Report
+	look     uint64 // the number of the last preparation; what an older one found is dropped
+	adopting bool   // a person has said that what is new is right
+	ending   bool
+	leaving  bool   // the home is gone, and so is this keeper when its run is over
+	then     func() // called when the keeper has ended; nil for nothing
+
+	ring *ring                // the log; any goroutine
+	view atomic.Pointer[view] // what status shows; any goroutine reads it
+
+	writing sync.Mutex // held by whoever writes the home's files
 }
 
-// A run is one life of a channel.
+// A run is one life of a channel, as its keeper knows it.
 type run struct {
-	link   *link
-	cancel context.CancelFunc
+	worker.Run
+	ear    *ear
+	number uint64
+	began  time.Time
 	seen   uint64 // the connection whose end was taken note of
 	online uint64 // the connection that was seen online
+	killed *worker.End
 }
 
-func newKeeper(s *Supervisor, h Home) *keeper {
-	k := &keeper{Supervisor: s, home: h, told: make(chan func()), gone: make(chan struct{})}
+func newKeeper(s *Supervisor, r profile.Reading) *keeper {
+	k := &keeper{
+		Supervisor: s, name: r.Name, mail: newMailbox(), gone: make(chan struct{}), reading: r, enabled: true,
+		ring: newRing(),
+	}
 	k.history = healthcheck.New(time.Now())
 	k.timer = time.NewTimer(time.Hour)
 	k.timer.Stop()
+	k.publish()
 	return k
 }
 
-// tell brings a change to the keeper's goroutine.
-func (k *keeper) tell(change func()) {
-	select {
-	case k.told <- change:
-	case <-k.gone:
-	}
-}
+// tell brings a change to the keeper's goroutine, and waits for nothing. It
+// reports false when the keeper has ended.
+func (k *keeper) tell(change func()) bool { return k.mail.put(change) }
 
-// run keeps the profile until ctx ends and its channel is over.
-func (k *keeper) run(ctx context.Context) {
-	defer close(k.gone)
-	defer k.timer.Stop()
-	k.decide(k.history.Start(time.Now()))
-	done := ctx.Done()
-	for k.live != nil || !k.ending {
-		select {
-		case <-done:
-			done = nil
-			k.end()
-		case change := <-k.told:
+// run keeps the profile until it is to end and its channel is over.
+func (k *keeper) run() {
+	defer func() {
+		k.timer.Stop()
+		k.servers.leave(k.name)
+		k.freeBot()
+		k.left(k)
+		for _, change := range k.mail.close() {
 			change()
+		}
+		close(k.gone)
+		if k.then != nil {
+			k.then()
+		}
+	}()
+	k.changed(k.reading, false)
+	for k.live != nil || !k.ending && !k.leaving {
+		select {
+		case <-k.mail.poke:
+			for _, change := range k.mail.take() {
+				change()
+			}
 		case <-k.timer.C:
-			k.due(ctx)
+			k.due()
 		}
 	}
 }
 
-// end drains the run that there is.
-func (k *keeper) end() {
+// end drains the run that there is, and the keeper with it.
+func (k *keeper) end(deadline time.Time) {
+	if k.ending {
+		return
+	}
 	k.ending = true
 	k.timer.Stop()
-	k.servers.leave(k.home.Name)
+	k.servers.leave(k.name)
 	if k.live != nil {
-		k.live.link.command(channel.Drain{Deadline: time.Now().Add(k.config.Drain)})
+		k.live.Command(channel.Drain{Deadline: deadline})
+		k.watch.endBy(k.live, deadline.Add(killAfter/2))
 	}
-	k.decide(k.history.Stop(healthcheck.Operator, time.Now()))
+	d, h := k.history.Stop(healthcheck.Operator, time.Now())
+	k.take(d, h)
+}
+
+// kill ends the run that there is without its help.
+func (k *keeper) kill() {
+	if k.live != nil {
+		k.killRun(worker.End{Reason: healthcheck.Operator})
+	}
+}
+
+func (k *keeper) killRun(why worker.End) bool {
+	k.live.killed = &why
+	return k.live.Kill(why)
 }
 
 // decide takes a new history and does, now or later, what it plans.
 func (k *keeper) decide(d healthcheck.Decision, h healthcheck.History) {
-	changed := h.State != k.history.State || h.Reason != k.history.Reason
-	k.history = h
+	k.take(d, h)
 	k.timer.Stop()
-	if !k.ending {
-		switch d.Do {
-		case healthcheck.Begin, healthcheck.Dial, healthcheck.Reread, healthcheck.Probe:
-			k.timer.Reset(d.After)
-		case healthcheck.Halt:
-			k.halt()
-		}
+	if k.ending {
+		return
 	}
-	k.observe(Event{Changed: changed})
+	switch d.Do {
+	case healthcheck.Begin, healthcheck.Dial, healthcheck.Reread, healthcheck.Probe:
+		k.timer.Reset(d.After)
+	case healthcheck.Await:
+		if !h.RetryAt.IsZero() && h.Reason == healthcheck.Refused {
+			return // the server says when, and knows the limit
+		}
+	case healthcheck.Halt:
+		k.halt()
+	case healthcheck.Leave:
+		k.leaving = true
+	}
 }
 
-func (k *keeper) observe(e Event) {
-	e.Time, e.Profile, e.History, e.Report = time.Now(), k.home.Name, k.history, k.report
-	k.config.Observe(e)
+// take makes a history ours and says so.
+func (k *keeper) take(_ healthcheck.Decision, h healthcheck.History) {
+	changed := h.State != k.history.State || h.Reason != k.history.Reason
+	k.history = h
+	if !k.holdsBot() {
+		k.freeBot()
+	}
+	if changed {
+		k.logState()
+	}
+	k.observe(changed)
+}
+
+// observe says that something about the profile is another than before.
+func (k *keeper) observe(changed bool) {
+	k.publish()
+	k.config.Observe(Event{Time: time.Now(), Profile: k.name, History: k.history, Report: k.report, Changed: changed, Gone: k.leaving})
+	k.feed.publish(k.name)
 }
 
 // due does what was planned for now.
-func (k *keeper) due(ctx context.Context) {
+func (k *keeper) due() {
 	plan := k.history.Plan
 	if plan == healthcheck.Begin || plan == healthcheck.Dial || plan == healthcheck.Reread {
 		if k.start.Profile != "" && k.servers.down(k.start.Credentials.Server) {
@@ -115,53 +187,30 @@ func (k *keeper) due(ctx context.Context) {
 		}
 	}
 	k.history = k.history.Began(time.Now(), k.config.Jitter)
+	k.observe(true)
 	switch plan {
 	case healthcheck.Begin:
-		k.begin(ctx)
+		k.prepare(k.begin)
 	case healthcheck.Dial:
 		k.dial()
 	case healthcheck.Reread:
-		k.reread(ctx)
+		k.reread()
 	case healthcheck.Probe:
-		k.probe(ctx)
+		k.probe()
 	}
-	k.observe(Event{Changed: true})
 }
 
-// begin reads the home and starts a run.
-func (k *keeper) begin(ctx context.Context) {
-	start, err := k.home.Load(ctx)
-	if err != nil {
-		k.unready(err)
+// halt ends the run.
+func (k *keeper) halt() {
+	k.servers.leave(k.name)
+	if k.live == nil { // it was still being prepared
+		k.look++
+		k.decide(healthcheck.Next(k.history, healthcheck.Ended{Reason: healthcheck.Operator, Over: true}, time.Now(), k.config.Jitter))
 		return
 	}
-	k.runs++
-	start.Run = k.runs
-	k.start = start
-	life, cancel := context.WithCancel(context.Background())
-	r := &run{link: newLink(k, start.Credentials.Server), cancel: cancel}
-	k.live = r
-	k.group.Go(func() {
-		err := contained(func() error { return k.config.Env.Run(life, start, r.link) })
-		cancel()
-		k.tell(func() { k.over(r, err) })
-	})
-	k.dial()
+	k.live.Command(channel.Stop{})
+	k.watch.endBy(k.live, time.Now().Add(killAfter))
 }
-
-// contained runs a channel so that its panic, or a fault in a file it has
-// mapped, is its own end and nobody else's.
-func contained(life func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errCrashed, p)
-		}
-	}()
-	return life()
-}
-
-var errCrashed = errors.New("crashed")
 
 // dial lets the run make its next connection.
 func (k *keeper) dial() {
@@ -169,144 +218,31 @@ func (k *keeper) dial() {
 		return
 	}
 	k.dials++
-	k.live.link.command(channel.Connect{Number: k.dials})
+	k.live.Command(channel.Connect{Number: k.dials})
 	k.history = k.history.Dialing(time.Now())
+	k.observe(true)
 }
 
-// reread reads the home again, hands over what is new, and dials.
-func (k *keeper) reread(ctx context.Context) {
-	if k.live == nil {
-		k.begin(ctx)
-		return
-	}
-	start, err := k.home.Load(ctx)
-	if err != nil {
-		k.unready(err)
-		return
-	}
-	k.apply(start)
-	k.dial()
-}
-
-// apply hands a run what its home says now. Another bot or server needs
-// another run.
-func (k *keeper) apply(start channel.Start) {
-	start.Run = k.start.Run
-	was := k.start
-	k.start = start
-	if start.Credentials.Server != was.Credentials.Server || start.Credentials.UserID != was.Credentials.UserID {
-		k.decide(k.history.Restart(time.Now()))
-		return
-	}
-	k.live.link.command(channel.Apply{
-		Settings: start.Settings, Access: start.Access, Credentials: start.Credentials, Siblings: start.Siblings, CA: start.CA,
-		Reconnect: !start.Credentials.Token.Equal(was.Credentials.Token) || start.Settings.Proxy != was.Settings.Proxy || string(start.CA) != string(was.CA),
-	})
-}
-
-// unready takes note of a home that can't run as it is. A channel that runs
-// keeps its last good settings.
-func (k *keeper) unready(err error) {
-	reason := healthcheck.BadConfig
-	if u, ok := errors.AsType[*Unready](err); ok {
-		reason = u.Reason
-	}
-	k.decide(healthcheck.Next(k.history, healthcheck.Ended{Reason: reason, Detail: err.Error(), Over: k.live == nil}, time.Now(), k.config.Jitter))
-}
-
-// changed reads the home again because its files may be others. A run that
-// there is gets what is new before anything else follows; what can't be used
-// leaves it with the last good.
-func (k *keeper) changed() {
-	if k.ending {
-		return
-	}
-	if k.live != nil {
-		start, err := k.home.Load(context.Background())
-		if err != nil {
-			k.config.Log.Warn("the profile's files can't be used; it goes on with the last good ones", "profile", k.home.Name, "err", err)
+// reread has the home read again from the disk, hands over what is new, and
+// dials.
+func (k *keeper) reread() {
+	k.readAnew(func(p prepared) {
+		if k.live == nil {
+			k.begin(p)
 			return
 		}
-		k.apply(start)
-	}
-	if k.history.State != healthcheck.Online {
-		k.servers.leave(k.home.Name)
-	}
-	k.decide(k.history.Changed(time.Now()))
+		if k.use(p) {
+			k.dial()
+		}
+	})
 }
 
 // probe asks whether the server takes the token now, with the credentials that
-// are sealed now.
-func (k *keeper) probe(ctx context.Context) {
+// were handed over last.
+func (k *keeper) probe() {
 	start := k.start
 	k.group.Go(func() {
-		answer := k.servers.token(ctx, start)
+		answer := k.servers.token(k.work, start)
 		k.tell(func() { k.decide(k.history.Probed(answer, time.Now())) })
 	})
-}
-
-// halt ends the run.
-func (k *keeper) halt() {
-	k.servers.leave(k.home.Name)
-	if k.live != nil {
-		k.live.link.command(channel.Stop{})
-	}
-}
-
-// heard takes the latest report of a run.
-func (k *keeper) heard(r *run, report channel.Report) {
-	if k.live != r {
-		return
-	}
-	k.report = &report
-	server := k.start.Credentials.Server
-	switch {
-	case report.Connection != k.dials:
-	case report.End != nil && r.seen != report.Connection:
-		r.seen = report.Connection
-		k.ended(healthcheck.Ended{Reason: report.End.Reason, Detail: report.End.Detail, Limit: report.End.RetryAfter})
-		return
-	case !report.OnlineSince.IsZero() && r.online != report.Connection:
-		r.online = report.Connection
-		k.servers.connected(server, k.home.Name)
-		k.history = k.history.Online(time.Now())
-		k.observe(Event{Changed: true})
-		return
-	}
-	k.observe(Event{})
-}
-
-// ended asks what follows an end, of the profile and of its server.
-func (k *keeper) ended(e healthcheck.Ended) {
-	server, name := k.start.Credentials.Server, k.home.Name
-	k.servers.dialed(name)
-	switch e.Reason {
-	case healthcheck.Unreachable:
-		k.servers.unreachable(server, name, k.start)
-	case healthcheck.Refused:
-		var others []string
-		e.Common, e.Limit, others = k.servers.refused(server, name, k.start)
-		for _, other := range others {
-			if o := k.keepers[other]; o != nil && o != k {
-				k.group.Go(func() { o.tell(func() { o.decide(o.history.Doubted(e.Limit, time.Now())) }) })
-			}
-		}
-	}
-	k.decide(healthcheck.Next(k.history, e, time.Now(), k.config.Jitter))
-}
-
-// over takes note of a run that has ended.
-func (k *keeper) over(r *run, err error) {
-	if k.live != r {
-		return
-	}
-	k.live = nil
-	e := healthcheck.Ended{Reason: healthcheck.Operator, Over: true}
-	switch {
-	case errors.Is(err, errCrashed):
-		e.Reason, e.Detail = healthcheck.Crashed, err.Error()
-	case err != nil:
-		e.Reason, e.Detail = healthcheck.BadConfig, err.Error()
-	}
-	k.decide(healthcheck.Next(k.history, e, time.Now(), k.config.Jitter))
 }

@@ -1,10 +1,9 @@
 package supervisor
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"rcsupervisor/channel"
 	"rcsupervisor/healthcheck"
@@ -36,23 +35,23 @@ func (t Tenant) Folder() (*ownerfs.Dir, error) {
 func (t Tenant) Load() (channel.Start, error) {
 	dir, err := t.Folder()
 	if err != nil {
-		return channel.Start{}, &Unready{healthcheck.BadConfig, err}
+		return channel.Start{}, unready(healthcheck.BadConfig, err)
 	}
 	defer dir.Close()
 	settings, access, err := readFiles(dir)
 	if err != nil {
-		return channel.Start{}, &Unready{healthcheck.BadConfig, err}
+		return channel.Start{}, unready(healthcheck.BadConfig, err)
 	}
-	ca, err := t.readCA(settings.CAFile)
+	ca, err := readCA(context.Background(), profile.Reading{Profile: profile.Profile{Home: t.Path}}, settings.CAFile)
 	if err != nil {
-		return channel.Start{}, &Unready{healthcheck.BadConfig, err}
+		return channel.Start{}, unready(healthcheck.BadConfig, err)
 	}
 	if t.Identity == nil {
-		return channel.Start{}, &Unready{healthcheck.Unsealed, sealed.ErrNoIdentity}
+		return channel.Start{}, unready(healthcheck.Unsealed, sealed.ErrNoIdentity)
 	}
 	envelope, err := sealed.Store{Folder: Sealed(dir), Profile: t.Name}.Read(t.Identity)
 	if err != nil {
-		return channel.Start{}, &Unready{healthcheck.Unsealed, err}
+		return channel.Start{}, unready(healthcheck.Unsealed, err)
 	}
 	return channel.Start{
 		Profile: t.Name, Home: t.Path, Settings: settings, Access: access, CA: ca,
@@ -78,29 +77,6 @@ func readFiles(dir *ownerfs.Dir) (profile.Settings, profile.Access, error) {
 	}
 	access, err := profile.ParseAccess(profile.AccessFile, data)
 	return settings, access, err
-}
-
-// caBytes bounds tls.ca_file.
-const caBytes = 1 << 20
-
-// readCA reads the owner's file of additional roots, with the owner's rights.
-func (t Tenant) readCA(path string) ([]byte, error) {
-	if path == "" {
-		return nil, nil
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(t.Path, path)
-	}
-	dir, err := ownerfs.Open(filepath.Dir(path))
-	if err != nil {
-		return nil, fmt.Errorf("tls.ca_file: %w", err)
-	}
-	defer dir.Close()
-	data, _, err := dir.ReadFile(filepath.Base(path), caBytes)
-	if err != nil {
-		return nil, fmt.Errorf("tls.ca_file: %w", err)
-	}
-	return data, nil
 }
 
 // Sealed is a home's folder as sealed wants it.

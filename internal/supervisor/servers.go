@@ -130,6 +130,18 @@ func (s *servers) mayDial(ctx context.Context, server, name string) error {
 	}
 }
 
+// allow draws on the host's budgets for a profile, and returns when it may go
+// on.
+func (s *servers) allow(ctx context.Context, server, name string, p channel.Permit) error {
+	switch p.Kind {
+	case channel.PermitDial:
+		return s.mayDial(ctx, server, name)
+	case channel.PermitCheck:
+		return s.mayCheck(ctx, server)
+	}
+	return nil
+}
+
 // checksAMinute bounds how often a server is asked whether its bots' tokens are
 // good, all profiles together. Confirming a refusal is not among it.
 const checksAMinute = 5

@@ -2,108 +2,311 @@ package supervisor
 
 import (
 	"context"
-	"log/slog"
+	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
-	"rcsupervisor/channel"
 	"rcsupervisor/healthcheck"
+	"rcsupervisor/profile"
 )
 
-// Config is what a supervisor runs with.
-type Config struct {
-	Homes   []Home
-	Env     channel.Env   // the world of the channels; the zero Env is the real one
-	Drain   time.Duration // how long running turns may take at the end
-	People  People        // what strangers' requests and codes come to; nil refuses them
-	Observe func(Event)   // called for everything that happens; never blocks, any goroutine
-	Log     *slog.Logger
-	Jitter  healthcheck.Jitter // nil: none
-}
-
-// A Home is one profile to run. Load reads it from the start and again
-// whenever something may have changed; its error is a [*Unready].
-type Home struct {
-	Name string
-	Load func(context.Context) (channel.Start, error)
-}
-
-// An Unready is why a home can't run as it is.
-type Unready struct {
-	Reason healthcheck.Reason // unsealed, bad-config, duplicate, …
-	Err    error
-}
-
-func (u *Unready) Error() string { return u.Err.Error() }
-func (u *Unready) Unwrap() error { return u.Err }
-
-// People is where a channel's requests about people are written down.
-type People interface {
-	Ask(ctx context.Context, profile string, r channel.Request) (channel.Reply, error)
-}
-
-// An Event is something that happened to a profile: a new state, a report of
-// its channel, or a line of its log.
-type Event struct {
-	Time    time.Time
-	Profile string
-	History healthcheck.History // as it is now
-	Report  *channel.Report     // the latest, nil before the first
-	Record  *channel.Record     // a line of the log, nil if it is none
-	Changed bool                // the state or its reason is another than before
-}
-
-// A Supervisor runs profiles. Make it with [New].
+// A Supervisor runs profiles. Make it with [New] and run it with
+// [Supervisor.Run]; every other method may be called from any goroutine while
+// that runs.
 type Supervisor struct {
-	config  Config
-	servers *servers
+	config   Config
+	registry *registry
+	ledger   *profile.Ledger // the registry's goroutine's, once that runs
+	servers  *servers
+	watcher  *profile.Watcher
+	watch    watchman
+	feed     feed
+	kin      kin
+	seals    chan struct{} // places to open envelopes at the same time
+	group    sync.WaitGroup
+	work     context.Context // ends when nothing of the supervisor shall go on; set by Run
+	began    time.Time
+
+	mu      sync.Mutex
 	keepers map[string]*keeper
-	group   sync.WaitGroup
+	stage   stage
+	around  Surroundings
+	reload  ReloadResult
+	first   chan struct{} // closed when all homes were looked at once
 }
 
-// New returns a Supervisor that runs nothing yet.
-func New(c Config) *Supervisor {
-	if c.Observe == nil {
-		c.Observe = func(Event) {}
+// A stage of a supervisor's life.
+type stage int
+
+const (
+	running  stage = iota
+	draining       // nothing is begun any more
+)
+
+// Surroundings are what was found of homes that is no profile.
+type Surroundings struct {
+	Unnamed  []profile.Unnamed
+	Problems []string
+	Polling  string // why homes are only polled, "" when they are watched
+}
+
+// New returns a Supervisor that runs nothing yet. It reads the ledger.
+func New(c Config) (*Supervisor, error) {
+	c.setDefaults()
+	r, ledger, err := newRegistry(c.State)
+	if err != nil {
+		return nil, err
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
+	s := &Supervisor{
+		config: c, registry: r, ledger: ledger, keepers: make(map[string]*keeper),
+		seals: make(chan struct{}, sealsAtOnce()), began: time.Now(), first: make(chan struct{}),
 	}
-	s := &Supervisor{config: c, keepers: make(map[string]*keeper)}
 	s.servers = newServers(c.Env, c.Jitter, s.release)
-	for _, h := range c.Homes {
-		s.keepers[h.Name] = newKeeper(s, h)
+	held := make(map[string]string)
+	for _, name := range r.names() {
+		e, _ := r.entry(name)
+		held[name] = e.Path
 	}
-	return s
+	s.watcher = profile.NewWatcher(profile.Options{Sources: c.Sources, Host: c.homes(), Held: held}, c.Log)
+	return s, nil
 }
 
 // Run runs all profiles until ctx ends, and then lets what runs come to its end
-// within the drain time.
-func (s *Supervisor) Run(ctx context.Context) error {
-	shared, stop := context.WithCancel(context.Background())
-	s.group.Go(func() { s.servers.run(shared) })
-	var keepers sync.WaitGroup
-	for _, k := range s.keepers {
-		keepers.Go(func() { k.run(ctx) })
-	}
-	keepers.Wait()
+// within the drain time. A second reason to end, which hurry brings, cuts that
+// short; it may be nil.
+func (s *Supervisor) Run(ctx context.Context, hurry <-chan struct{}) error {
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	s.work = work
+	var shared, saving sync.WaitGroup
+	saved, stopSaving := context.WithCancel(work)
+	defer stopSaving()
+	saving.Go(func() { s.registry.run(saved, s.ledger) })
+	shared.Go(func() { s.servers.run(work) })
+	shared.Go(func() { s.watch.run(work) })
+	shared.Go(func() { s.shareSiblings(work) })
+	watched, unwatch := context.WithCancel(work)
+	shared.Go(func() { _ = s.watcher.Run(watched) })
+	s.follow(ctx)
+	unwatch()
+	s.drain(hurry)
+	s.config.Carrier.Close()
 	stop()
+	shared.Wait()
 	s.group.Wait()
+	stopSaving()
+	saving.Wait()
 	return nil
 }
 
-// Changed says that a profile's files may be others than before.
-func (s *Supervisor) Changed(name string) {
-	if k := s.keepers[name]; k != nil {
-		k.tell(k.changed)
+// follow brings what happens to homes to their keepers, until ctx ends.
+func (s *Supervisor) follow(ctx context.Context) {
+	keys := time.NewTicker(profile.RescanEvery)
+	defer keys.Stop()
+	first := true
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case u, ok := <-s.watcher.Updates():
+			if !ok {
+				return
+			}
+			s.update(u, first)
+			if first {
+				first = false
+				close(s.first)
+			}
+		case <-keys.C:
+			if s.config.Keys.Missing() && s.config.Keys.Refresh() {
+				s.each(func(k *keeper) { k.tell(k.woken) })
+			}
+			s.each(func(k *keeper) { k.tell(k.lookAround) })
+		}
+	}
+}
+
+// update takes one update of the watcher in.
+func (s *Supervisor) update(u profile.Update, first bool) {
+	s.mu.Lock()
+	s.around = Surroundings{Unnamed: u.Unnamed, Polling: u.Polling}
+	for _, err := range u.Problems {
+		s.around.Problems = append(s.around.Problems, err.Error())
+	}
+	s.mu.Unlock()
+	if first {
+		// Before any of them begins: of two with one bot the one goes on that
+		// had it.
+		for _, c := range u.Changes {
+			if e, ok := s.registry.entry(c.Name); ok && healthcheck.Runs(true, e.Wanted, e.Suspended) {
+				s.registry.reserve(c.Name)
+			}
+		}
+	}
+	for _, c := range u.Changes {
+		s.happened(c)
+	}
+	s.noteReload(u)
+	s.feed.publish("")
+}
+
+// happened tells the keeper of one home what happened to it.
+func (s *Supervisor) happened(c profile.HomeChange) {
+	switch k := s.keeper(c.Name); {
+	case c.Kind == profile.Gone && k != nil:
+		k.tell(k.homeGone)
+	case c.Kind == profile.Gone:
+	case c.Kind == profile.Renamed:
+		s.renamed(c)
+	case k == nil:
+		s.begin(c.Now)
+	case !k.tell(func() { k.changed(c.Now, c.Moved) }):
+		s.begin(c.Now) // it has just ended
+	}
+}
+
+// renamed goes on with a home under its new name, once what ran under the old
+// one is over.
+func (s *Supervisor) renamed(c profile.HomeChange) {
+	adopted := s.registry.rename(c.From, c.Name, c.Now.Home)
+	s.config.Log.Info("a home was renamed", "from", c.From, "to", c.Name, "adopted", adopted)
+	old := s.keeper(c.From)
+	if old == nil {
+		s.group.Go(func() { s.begin(s.adoptRenamed(c.Now, c.From)) })
+		return
+	}
+	old.tell(func() {
+		old.then = func() {
+			r := c.Now
+			if adopted {
+				r = s.adoptRenamed(r, c.From)
+			}
+			s.begin(r)
+		}
+		old.homeGone()
+	})
+}
+
+// begin makes a keeper for a home and sets it to work.
+func (s *Supervisor) begin(r profile.Reading) {
+	s.mu.Lock()
+	if s.stage != running || s.keepers[r.Name] != nil {
+		k := s.keepers[r.Name]
+		s.mu.Unlock()
+		if k != nil {
+			k.tell(func() { k.changed(r, true) })
+		}
+		return
+	}
+	k := newKeeper(s, r)
+	s.keepers[r.Name] = k
+	s.mu.Unlock()
+	s.group.Go(k.run)
+}
+
+// left takes a keeper that has ended off the list.
+func (s *Supervisor) left(k *keeper) {
+	s.mu.Lock()
+	if s.keepers[k.name] == k {
+		delete(s.keepers, k.name)
+	}
+	s.mu.Unlock()
+	s.feed.publish(k.name)
+}
+
+// drain ends all keepers: at once those that do nothing, and within the drain
+// time those that do.
+func (s *Supervisor) drain(hurry <-chan struct{}) {
+	s.mu.Lock()
+	s.stage = draining
+	all := slices.Collect(maps.Values(s.keepers))
+	s.mu.Unlock()
+	deadline := time.Now().Add(s.config.Drain)
+	for _, k := range all {
+		k.tell(func() { k.end(deadline) })
+	}
+	force := time.NewTimer(s.config.Drain + killAfter)
+	defer force.Stop()
+	for _, k := range all {
+		select {
+		case <-k.gone:
+			continue
+		default:
+		}
+		select {
+		case <-k.gone:
+			continue
+		case <-hurry:
+		case <-force.C:
+		}
+		s.each(func(k *keeper) { k.tell(k.kill) })
+		break
+	}
+	// What hangs where it can't be killed is left behind with the process.
+	patience := time.NewTimer(killAfter)
+	defer patience.Stop()
+	for _, k := range all {
+		select {
+		case <-k.gone:
+		case <-patience.C:
+			s.config.Log.Error("not every channel came to its end", "profile", k.name)
+			return
+		}
+	}
+}
+
+// killAfter is how long a run may take to end before it is ended, and how long
+// that may take.
+const killAfter = 10 * time.Second
+
+// keeper returns the keeper of a profile, nil for none.
+func (s *Supervisor) keeper(name string) *keeper {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keepers[name]
+}
+
+// each calls f for every keeper.
+func (s *Supervisor) each(f func(*keeper)) {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.keepers))
+	s.mu.Unlock()
+	for _, k := range all {
+		f(k)
 	}
 }
 
 // release tells the profiles that waited for a server.
 func (s *Supervisor) release(names []string) {
 	for _, name := range names {
-		if k := s.keepers[name]; k != nil {
+		if k := s.keeper(name); k != nil {
 			k.tell(func() { k.decide(k.history.Released(time.Now())) })
 		}
 	}
 }
+
+// Rescan looks at all homes now, and for another identity, and returns when
+// what was found is being acted on.
+func (s *Supervisor) Rescan(ctx context.Context) error {
+	refreshed := s.config.Keys.Refresh()
+	snap, err := s.watcher.Rescan(ctx)
+	if err != nil {
+		return err
+	}
+	s.each(func(k *keeper) {
+		if refreshed {
+			k.tell(k.woken)
+		}
+		k.tell(k.lookAround)
+	})
+	var problems []error
+	for _, r := range snap.Profiles {
+		problems = append(problems, r.Err)
+	}
+	return errors.Join(append(problems, snap.Problems...)...)
+}
+
+// Ready is closed when all homes have been looked at once.
+func (s *Supervisor) Ready() <-chan struct{} { return s.first }

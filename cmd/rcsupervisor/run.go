@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"rcsupervisor/channel"
+	"rcsupervisor/internal/hostfile"
+	"rcsupervisor/internal/people"
+	"rcsupervisor/internal/redact"
+	"rcsupervisor/internal/supervisor"
+	"rcsupervisor/internal/worker"
+	"rcsupervisor/profile"
+	"rcsupervisor/sealed"
+)
+
+func runVerb(s streams) *cli.Command {
+	return &cli.Command{
+		Name:      "run",
+		Usage:     "the supervisor: run every profile's channel, and only begin those again that failed",
+		UsageText: "rcsupervisor run [--isolation process|shared] [--require-all] [--drain 20s] [--allow-root]",
+		Description: `Runs until SIGTERM or Ctrl-C, which take nothing more in and let running turns
+come to their end; a second one ends at once. SIGHUP looks at all homes anew.
+
+   rcsupervisor run
+   rcsupervisor run --root /srv/hermes --root owner=/home/*/.hermes
+
+Exit: 75 another supervisor has this state directory (try again); 78 something
+in the configuration is wrong (starting again would not help).`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "isolation", Usage: "`HOW` channels are kept apart: process, or shared for thousands of quiet bots of one owner", Value: string(worker.Shared)},
+			&cli.BoolFlag{Name: "require-all", Usage: "do not start unless every home can be used as it is"},
+			&cli.DurationFlag{Name: "drain", Usage: "how `LONG` running turns may take at the end", Value: 20 * time.Second},
+			&cli.BoolFlag{Name: "allow-root", Usage: "run homes that belong to root too (containers)"},
+		},
+		OnUsageError: usageError,
+		Action:       func(c *cli.Context) error { return supervise(c, s) },
+	}
+}
+
+// supervise is the verb run.
+func supervise(c *cli.Context, s streams) error {
+	src, host, err := homesToRun(c)
+	if err != nil {
+		return err
+	}
+	state, unlock, err := ownState(c)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	hide := redact.New()
+	log := slog.New(hide.Handler(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelInfo})))
+	carrier, err := carrierFor(c, host)
+	if err != nil {
+		return err
+	}
+	book := &people.Book{Dir: stateDir(c)}
+	super, err := supervisor.New(supervisor.Config{
+		Sources: src, State: state, Carrier: carrier, Drain: c.Duration("drain"), Redact: hide, Log: log,
+		Host: host, Root: c.Bool("allow-root"),
+		Keys:   supervisor.NewKeys(func() (*sealed.Identity, *sealed.Keyring, error) { return findKeys(c) }),
+		People: book, Jitter: func() float64 { return 2*rand.Float64() - 1 },
+	})
+	if err != nil {
+		return config(err, "rcsupervisor doctor")
+	}
+	book.LetIn = func(ctx context.Context, name string, p profile.Person) error {
+		return super.EditAccess(ctx, name, supervisor.LetIn(p))
+	}
+	return runUntilTold(c, super, log)
+}
+
+// homesToRun are the places where homes are looked for, and what the host file
+// says of them. Its roots give way to those of flags and of the variable.
+func homesToRun(c *cli.Context) (profile.Sources, hostfile.File, error) {
+	var host hostfile.File
+	if path := c.String("config"); path != "" {
+		var err error
+		if host, err = hostfile.Read(path); err != nil {
+			return profile.Sources{}, host, config(err, "rcsupervisor run --config FILE")
+		}
+	}
+	src, err := sources(c)
+	if len(roots(c)) == 0 && host.Roots != nil {
+		src.Roots = host.Roots
+	}
+	return src, host, err
+}
+
+// runUntilTold runs the supervisor and obeys the signals.
+func runUntilTold(c *cli.Context, super *supervisor.Supervisor, log *slog.Logger) error {
+	hurry := make(chan struct{})
+	again := make(chan os.Signal, 2)
+	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(again)
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		for told := 0; ; {
+			select {
+			case <-over:
+				return
+			case <-hup:
+				if err := super.Rescan(c.Context); err != nil {
+					log.Warn("looked at all homes; not all can be used", "err", err)
+				}
+			case <-again:
+				if told++; told == 2 {
+					close(hurry)
+					return
+				}
+				log.Info("ending: what runs may come to its end", "within", c.Duration("drain"))
+			}
+		}
+	}()
+	return super.Run(c.Context, hurry)
+}
+
+// findKeys loads the identity, and the recipients if there are any.
+func findKeys(c *cli.Context) (*sealed.Identity, *sealed.Keyring, error) {
+	o := identityOptions(c)
+	id, err := sealed.FindIdentity(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	recipients, err := sealed.FindRecipients(id, o)
+	if err != nil {
+		return id, nil, nil
+	}
+	keyring, err := sealed.NewKeyring(id, recipients, false)
+	if err != nil {
+		return id, nil, nil
+	}
+	return id, keyring, nil
+}
+
+// ownState opens the state directory and takes its lock.
+func ownState(c *cli.Context) (*os.Root, func(), error) {
+	dir := stateDir(c)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, config(fmt.Errorf("the state directory: %w", err), "rcsupervisor run --state-dir DIR")
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, nil, config(fmt.Errorf("the state directory: %w", err), "rcsupervisor run --state-dir DIR")
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, nil, &failure{fmt.Errorf("another supervisor runs on %s", dir), "rcsupervisor status", exitBusy}
+		}
+		return nil, nil, config(fmt.Errorf("lock %s: %w", lock.Name(), err), "rcsupervisor run --state-dir DIR")
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		lock.Close()
+		return nil, nil, config(err, "rcsupervisor run --state-dir DIR")
+	}
+	return root, func() {
+		root.Close()
+		lock.Close()
+	}, nil
+}
+
+// carrierFor is how channels are carried.
+func carrierFor(c *cli.Context, host hostfile.File) (worker.Carrier, error) {
+	kind := c.String("isolation")
+	if !c.IsSet("isolation") && host.Isolation != "" {
+		kind = host.Isolation
+	}
+	switch worker.Kind(kind) {
+	case worker.Shared:
+		if os.Geteuid() == 0 && !c.Bool("allow-root") {
+			return nil, config(errors.New("shared isolation would run every tenant's channel as root"), "rcsupervisor run --isolation process")
+		}
+		return worker.NewShared(channel.Env{}), nil
+	default:
+		return nil, usage(fmt.Errorf("no isolation %q", kind), "rcsupervisor run --isolation process")
+	}
+}

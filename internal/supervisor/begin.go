@@ -1,0 +1,200 @@
+package supervisor
+
+import (
+	"fmt"
+	"time"
+
+	"rcsupervisor/channel"
+	"rcsupervisor/healthcheck"
+	"rcsupervisor/internal/worker"
+	"rcsupervisor/profile"
+)
+
+// begin starts a run with what was prepared, if nothing speaks against it.
+func (k *keeper) begin(p prepared) {
+	if k.live != nil || !k.history.Alive || k.history.State == healthcheck.Stopping {
+		return // stopped while it was prepared
+	}
+	if u := k.judge(p); u != nil {
+		k.unready(u)
+		return
+	}
+	k.fault, k.other, k.mend = nil, "", ""
+	k.runs++
+	start := p.start
+	start.Run, start.Siblings = k.runs, k.kin.of(start.Credentials.Server)
+	k.start, k.facts, k.report = start, p.facts, nil
+	r := &run{number: k.runs, began: time.Now()}
+	r.ear = &ear{keeper: k, run: r, server: start.Credentials.Server}
+	k.live = r
+	r.Run = k.config.Carrier.Begin(worker.Job{Start: start, Owner: k.reading.Owner, Memory: start.Settings.Limits.Memory}, r.ear)
+	k.watch.add(r)
+	k.dial()
+}
+
+// judge says what speaks against running what was prepared: the ledger, another
+// profile with the same bot, Hermes.
+func (k *keeper) judge(p prepared) *Unready {
+	if p.err != nil {
+		return p.err
+	}
+	c := p.start.Credentials
+	claim := profile.Claim{Path: k.reading.Home, Owner: k.reading.Owner, Server: c.Server, Bot: c.UserID, Generation: c.Generation}
+	entry, _ := k.registry.entry(k.name)
+	if k.adopting {
+		k.adopting = false
+		k.registry.change(k.name, func(e *profile.Entry) { *e = e.Adopt(claim) })
+	} else if verdict, text := entry.Judge(claim); verdict != profile.Known {
+		return &Unready{Reason: healthcheck.Reason(verdict), Err: fmt.Errorf("%s", text)}
+	}
+	if p.hermes != "" {
+		k.other, k.suspect = "", bot{c.Server, c.UserID}
+		return hermesHas(p.hermes, p.hermesTry)
+	}
+	if other := k.registry.claim(k.name, bot{c.Server, c.UserID}); other != "" {
+		k.other = other
+		return &Unready{Reason: healthcheck.Duplicate, Err: fmt.Errorf("its bot is run by %s", other)}
+	}
+	return nil
+}
+
+// unready takes note of a profile that can't run as it is. Of a run that there
+// is nothing changes but for what a person, another profile or the ledger says.
+func (k *keeper) unready(u *Unready) {
+	if k.live != nil && (u.Reason == healthcheck.BadConfig || u.Reason == healthcheck.Unsealed) {
+		k.fault = u
+		k.config.Log.Warn("what is new can't be used; the last good goes on", "profile", k.name, "err", u.Err)
+		k.observe(false)
+		return
+	}
+	k.fault = nil
+	k.mend = u.Try
+	if u.Reason != healthcheck.Duplicate {
+		k.other = ""
+	}
+	k.decide(healthcheck.Next(k.history, healthcheck.Ended{Reason: u.Reason, Detail: u.Err.Error(), Over: k.live == nil}, time.Now(), k.config.Jitter))
+}
+
+// holdsBot reports whether the profile's history lets it keep the bot it has
+// or will have again.
+func (k *keeper) holdsBot() bool {
+	switch k.history.State {
+	case healthcheck.Off:
+		return false
+	case healthcheck.Held:
+		return k.history.Reason == healthcheck.Hung || k.history.Reason == healthcheck.Duplicate
+	}
+	return true
+}
+
+// freeBot lets go of the bot, and tells those who waited for it.
+func (k *keeper) freeBot() {
+	for _, name := range k.registry.release(k.name) {
+		if o := k.keeper(name); o != nil {
+			o.tell(func() { o.decide(o.history.Freed(healthcheck.Duplicate, time.Now())) })
+		}
+	}
+}
+
+// over takes note of a run that has ended.
+func (k *keeper) over(r *run, end worker.End) {
+	k.watch.remove(r)
+	if k.live != r {
+		return
+	}
+	k.live = nil
+	k.servers.dialed(k.name)
+	if r.killed != nil {
+		end = *r.killed
+	}
+	e := healthcheck.Ended{Reason: end.Reason, Detail: end.Detail, Over: true}
+	k.decide(healthcheck.Next(k.history, e, time.Now(), k.config.Jitter))
+	if !k.leaving && !k.ending && k.live == nil && k.fault != nil {
+		k.fault = nil // the next start says it
+	}
+}
+
+// hung is called for a run that takes no command or is not heard any more. It
+// is killed, or held where that can't be done.
+func (k *keeper) hung(r *run, detail string) {
+	if k.live != r || r.killed != nil {
+		return
+	}
+	k.config.Log.Warn("a channel hangs", "profile", k.name, "what", detail)
+	if k.killRun(worker.End{Reason: healthcheck.Hung, Detail: detail}) {
+		return
+	}
+	k.servers.leave(k.name)
+	k.decide(healthcheck.Next(k.history, healthcheck.Ended{Reason: healthcheck.Hung, Detail: detail, Stuck: true}, time.Now(), k.config.Jitter))
+}
+
+// heard takes the latest report of a run.
+func (k *keeper) heard(r *run, report *channel.Report) {
+	if k.live != r || report.Run != r.number {
+		return
+	}
+	k.report = report
+	switch {
+	case report.Connection != k.dials:
+	case report.End != nil && r.seen != report.Connection:
+		r.seen = report.Connection
+		k.ended(healthcheck.Ended{Reason: report.End.Reason, Detail: report.End.Detail, Limit: report.End.RetryAfter})
+		return
+	case !report.OnlineSince.IsZero() && r.online != report.Connection:
+		r.online = report.Connection
+		k.cameOnline()
+		return
+	}
+	k.observe(false)
+}
+
+// cameOnline takes note of a login that worked: the server is there, and the
+// bot is ours.
+func (k *keeper) cameOnline() {
+	c := k.start.Credentials
+	k.servers.connected(c.Server, k.name)
+	k.history = k.history.Online(time.Now())
+	k.logState()
+	claim := profile.Claim{Path: k.reading.Home, Owner: k.reading.Owner, Server: c.Server, Bot: c.UserID, Generation: c.Generation}
+	holder, others := k.registry.prove(k.name, claim)
+	if holder != "" {
+		k.other = holder
+		k.unready(&Unready{Reason: healthcheck.Duplicate, Err: fmt.Errorf("its bot is run by %s", holder)})
+		return
+	}
+	for _, name := range others {
+		if o := k.keeper(name); o != nil {
+			o.tell(func() { o.displaced(k.name, bot{c.Server, c.UserID}) })
+		}
+	}
+	k.observe(true)
+}
+
+// displaced is told that another has proved to be this profile's bot.
+func (k *keeper) displaced(by string, b bot) {
+	c := k.start.Credentials
+	if k.live == nil || (bot{c.Server, c.UserID}) != b {
+		return
+	}
+	k.other = by
+	k.unready(&Unready{Reason: healthcheck.Duplicate, Err: fmt.Errorf("its bot is run by %s", by)})
+}
+
+// ended asks what follows an end, of the profile and of its server.
+func (k *keeper) ended(e healthcheck.Ended) {
+	server := k.start.Credentials.Server
+	k.servers.dialed(k.name)
+	switch e.Reason {
+	case healthcheck.Unreachable:
+		k.servers.unreachable(server, k.name, k.start)
+	case healthcheck.Refused:
+		var others []string
+		e.Common, e.Limit, others = k.servers.refused(server, k.name, k.start)
+		for _, name := range others {
+			if o := k.keeper(name); o != nil && o != k {
+				o.tell(func() { o.decide(o.history.Doubted(e.Limit, time.Now())) })
+			}
+		}
+	}
+	k.decide(healthcheck.Next(k.history, e, time.Now(), k.config.Jitter))
+}

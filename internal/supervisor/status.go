@@ -1,0 +1,188 @@
+package supervisor
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"rcsupervisor/channel"
+	"rcsupervisor/healthcheck"
+	"rcsupervisor/profile"
+)
+
+// A ProfileStatus is what status says of one profile. Its JSON is public:
+// times are RFC 3339 in UTC or null, and what is absent is null.
+type ProfileStatus struct {
+	Name           string                `json:"name"`
+	Home           *string               `json:"home"`
+	State          healthcheck.State     `json:"state"`
+	Reason         *string               `json:"reason"`
+	Since          *time.Time            `json:"since"`
+	RetryAt        *time.Time            `json:"retry_at"`
+	Restarts       uint64                `json:"restarts"`
+	Run            *uint64               `json:"run"`
+	Generation     *uint64               `json:"generation"`
+	LastFrameAge   *float64              `json:"last_frame_age_seconds"`
+	TokenCheckedAt *time.Time            `json:"token_checked_at"`
+	Server         *string               `json:"server"`
+	UserID         *string               `json:"user_id"`
+	Username       *string               `json:"username"`
+	Error          *string               `json:"error"`
+	Action         *string               `json:"action"`
+	Flapping       bool                  `json:"flapping"`
+	CatchingUp     bool                  `json:"catching_up"`
+	Pending        []string              `json:"pending"`
+	Agent          AgentStatus           `json:"agent"`
+	Warnings       []healthcheck.Warning `json:"warnings"`
+	Counters       channel.Counters      `json:"counters"`
+}
+
+// An AgentStatus is what is known of a profile's agent.
+type AgentStatus struct {
+	Kind  *string    `json:"kind"`
+	State *string    `json:"state"`
+	Error *string    `json:"error"`
+	Since *time.Time `json:"since"`
+}
+
+// A view is what a keeper lets others see. It never changes.
+type view struct {
+	name     string
+	owner    int
+	home     string
+	history  healthcheck.History
+	start    channel.Start // without its secrets' values being shown
+	report   *channel.Report
+	run      uint64
+	pid      int
+	pending  []profile.Widening
+	warnings []healthcheck.Warning
+	other    string
+	mend     string
+	fault    string
+	faultTry string
+	kind     string // of the agent in use
+	agent    time.Time
+	wanted   bool
+	why      string // of a suspension
+}
+
+// publish makes what the keeper knows visible.
+func (k *keeper) publish() {
+	entry, _ := k.registry.entry(k.name)
+	v := &view{
+		name: k.name, owner: k.reading.Owner, home: k.reading.Home, history: k.history, start: k.start, report: k.report,
+		pending: k.pending, other: k.other, mend: k.mend, kind: k.inUse.Agent.Kind, wanted: entry.Wanted, why: entry.Reason,
+	}
+	if k.live != nil {
+		v.run = k.live.number
+		if k.live.Run != nil {
+			v.pid = k.live.PID()
+		}
+	}
+	if k.fault != nil {
+		v.fault, v.faultTry = k.fault.Err.Error(), cmp.Or(k.fault.Try, "rcsupervisor check "+k.name)
+	}
+	v.agent = k.agentSince(v)
+	v.warnings = k.warnings(v)
+	k.view.Store(v)
+}
+
+// agentSince is since when the agent is in its state.
+func (k *keeper) agentSince(v *view) time.Time {
+	was := k.view.Load()
+	if was == nil || v.report == nil || was.report == nil || was.report.Agent != v.report.Agent {
+		return time.Now()
+	}
+	return was.agent
+}
+
+// facts are the names in sentences about the profile. Who may not know of the
+// other profile is told of "another profile on this host".
+func (v *view) facts(all bool) healthcheck.Facts {
+	f := healthcheck.Facts{Profile: v.name, Server: v.start.Credentials.Server, Home: v.home, Mend: v.mend}
+	if all {
+		f.Other = v.other
+	}
+	return f
+}
+
+// status is what a reader is told of the profile; all says that he may know of
+// every other.
+func (v *view) status(now time.Time, all bool) ProfileStatus {
+	h := v.history.Settled(now)
+	advice := healthcheck.Explain(h, v.facts(all), now)
+	s := ProfileStatus{
+		Name: v.name, Home: text(v.home), State: h.State, Reason: text(string(h.Reason)), Since: instant(h.Since), RetryAt: instant(h.RetryAt),
+		Restarts: h.Restarts, Server: text(v.start.Credentials.Server), UserID: text(v.start.Credentials.UserID),
+		Error: text(cmp.Or(v.fault, v.error(h, all))), Action: text(cmp.Or(v.faultTry, advice.Action)), Flapping: h.Flapping,
+		Pending: []string{}, Warnings: slices.Clone(v.warnings), Agent: AgentStatus{Kind: text(v.kind)},
+	}
+	if v.run > 0 {
+		s.Run = &v.run
+	}
+	if g := v.start.Credentials.Generation; g > 0 {
+		s.Generation = &g
+	}
+	for _, w := range v.pending {
+		s.Pending = append(s.Pending, w.Text)
+	}
+	if s.Warnings == nil {
+		s.Warnings = []healthcheck.Warning{}
+	}
+	s.Counters.Ignored = map[string]uint64{}
+	if r := v.report; r != nil {
+		v.reported(&s, r, now)
+	}
+	return s
+}
+
+// error is the sentence behind the reason. That of a duplicate names the other
+// profile.
+func (v *view) error(h healthcheck.History, all bool) string {
+	if h.Reason == healthcheck.Duplicate && v.other != "" && !all {
+		return "its bot is run by another profile on this host"
+	}
+	if h.Reason == healthcheck.Suspended && v.why != "" {
+		return v.why
+	}
+	return h.Error
+}
+
+// reported adds what the channel said last.
+func (v *view) reported(s *ProfileStatus, r *channel.Report, now time.Time) {
+	if v.run > 0 && !r.LastFrame.IsZero() {
+		age := max(0, now.Sub(r.LastFrame).Seconds())
+		s.LastFrameAge = &age
+	}
+	s.TokenCheckedAt = instant(r.TokenChecked)
+	s.Username = text(r.Username)
+	s.CatchingUp = v.run > 0 && r.CatchingUp
+	if v.run > 0 {
+		s.Agent.State, s.Agent.Error = text(r.Agent.State), text(r.Agent.Error)
+		s.Agent.Since = instant(v.agent)
+	}
+	s.Counters = r.Counters
+	s.Counters.Ignored = maps.Clone(r.Counters.Ignored)
+	if s.Counters.Ignored == nil {
+		s.Counters.Ignored = map[string]uint64{}
+	}
+}
+
+// text is s, or null for none.
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// instant is t in UTC, or null for none.
+func instant(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.Round(0).UTC().Truncate(time.Millisecond)
+	return &t
+}

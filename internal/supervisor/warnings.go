@@ -1,0 +1,37 @@
+package supervisor
+
+import (
+	"time"
+
+	"rcsupervisor/healthcheck"
+)
+
+// warnings are what a person should know of the profile. Called by its keeper.
+func (k *keeper) warnings(v *view) []healthcheck.Warning {
+	var found []healthcheck.Warning
+	warn := func(code, detail string) { found = append(found, healthcheck.Warn(code, v.facts(true), detail)) }
+	if len(k.pending) > 0 {
+		warn("pending", itoa(len(k.pending))+" changes")
+	}
+	if len(k.facts.capped) > 0 {
+		c := k.facts.capped[0]
+		warn("capped", c.Key+" from "+c.Old+" to "+c.New)
+	}
+	if k.facts.stale {
+		warn("stale-recipients", "")
+	}
+	if k.start.Profile != "" && k.start.Settings.Health.Silence != 70*time.Second {
+		warn("silence-changed", k.start.Settings.Health.Silence.String())
+	}
+	if k.inUse.Access.AllowContextReferences {
+		warn("references-allowed", "")
+	}
+	if k.registry.isLost() {
+		warn("ledger-lost", "")
+	}
+	if k.live != nil && k.report != nil {
+		found = append(found, k.report.Warnings...)
+	}
+	healthcheck.SortWarnings(found)
+	return found
+}
