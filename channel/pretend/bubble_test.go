@@ -22,6 +22,13 @@ func bubble(t *testing.T, o Options, f func(t *testing.T, w *world, dial func() 
 		w.people()
 		d := websocket.Dialer{NetDialContext: pipe}
 		var open []*websocket.Conn
+		t.Cleanup(func() {
+			for _, c := range open {
+				c.Close()
+			}
+			tr.CloseIdleConnections()
+			s.Close()
+		})
 		f(t, w, func() *socket {
 			conn, _, err := d.DialContext(t.Context(), "ws://localhost/websocket", nil)
 			if err != nil {
@@ -30,11 +37,6 @@ func bubble(t *testing.T, o Options, f func(t *testing.T, w *world, dial func() 
 			open = append(open, conn)
 			return &socket{t, conn}
 		})
-		for _, c := range open {
-			c.Close()
-		}
-		tr.CloseIdleConnections()
-		s.Close()
 	})
 }
 

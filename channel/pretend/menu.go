@@ -171,6 +171,21 @@ func MenuTable() string {
 	return b.String()
 }
 
+// faultsPage is FAULTS.md.
+func faultsPage() string {
+	return `# Faults of the pretend Rocket.Chat
+
+Put in force with ` + "`POST /_pretend/faults`" + ` and a JSON body, or ` + "`Server.Break`" + ` in Go:
+
+    curl -H 'Content-Type: application/json' -d '{"fault":"silent","user":"hermes","for":"90s"}' http://127.0.0.1:3000/_pretend/faults
+    curl -H 'Content-Type: application/json' -d '{}' http://127.0.0.1:3000/_pretend/mend
+
+` + "`user`" + ` (an id or a username) limits a fault to one user, ` + "`count`" + ` to so many uses, ` + "`for`" + ` to a time. What else a
+fault reads is in the table; times are written like ` + "`90s`" + `. ` + "`GET /_pretend/`" + ` lists the same.
+
+` + MenuTable()
+}
+
 // needsCode refuses what may not stand in a close frame.
 func needsCode(f Fault) error {
 	code := f.Code
