@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
-	"sync"
+	"slices"
 	"time"
 
 	"rcsupervisor/channel/ddp"
@@ -16,66 +14,88 @@ import (
 
 // A socket can look alive and be neither: newer servers leave it open after
 // its token is gone, and a one-way fault lets pings through and no messages.
-// So every health.check the REST API is asked who we are, and what changed.
+// So every health.check the REST API is asked what changed, and who we are.
 
-// checkTimeout bounds one check.
+// checkTimeout bounds one question of a check.
 const checkTimeout = time.Minute
 
-// check asks, beside the loop, unless a check runs already. Runs on the loop.
+// A checkup is one of the two questions. Each runs by itself: the second waits
+// for a budget that all bots of a server share.
+type checkup string
+
+const (
+	checkHearing checkup = "hearing"
+	checkToken   checkup = "token"
+)
+
+// check asks both, beside the loop, unless they are being asked already. Runs on
+// the loop.
 func (l *life) check() {
-	if l.checking || l.conn == nil || l.online.IsZero() {
+	if l.conn == nil || l.online.IsZero() {
 		return
 	}
-	l.checking = true
 	conn, health := l.conn, l.start.Settings.Health
-	l.work.Go(func() {
+	l.checkup(checkHearing, func() func() {
+		end := l.proveHearing(health.Check, health.Silence)
+		return func() { l.condemn(conn, end) }
+	})
+	l.checkup(checkToken, func() func() {
 		if l.link.Allow(l.ctx, Permit{Kind: PermitCheck}) != nil {
-			l.tell(func() { l.checking = false })
-			return
+			return func() {}
 		}
-		ctx, cancel := context.WithTimeout(l.ctx, checkTimeout)
-		defer cancel()
-		l.learnVersion(ctx)
-		me, end := l.proveToken(ctx)
-		if end == nil && l.hears.age(time.Now()) > health.Silence {
-			end = l.proveHearing(ctx, health.Check, health.Silence)
+		me, end := l.proveToken()
+		return func() {
+			l.proved(me)
+			l.condemn(conn, end)
 		}
-		l.tell(func() { l.proved(conn, me, end) })
 	})
 }
 
-// proved takes note of a check's outcome. Runs on the loop.
-func (l *life) proved(conn *connection, me *rest.Me, end *ddp.End) {
-	l.checking = false
-	if me != nil {
-		l.checked = time.Now()
-		if me.Username != "" && me.Username != l.username {
-			l.username = me.Username
-			l.rules.Store(newRules(l.start, me.Username))
-		}
+// checkup runs ask beside the loop, once at a time, and what it returns on the
+// loop.
+func (l *life) checkup(which checkup, ask func() (then func())) {
+	if l.checking[which] {
+		return
 	}
+	l.checking[which] = true
+	l.work.Go(l.guarded(func() {
+		then := ask()
+		l.tell(func() {
+			delete(l.checking, which)
+			then()
+		})
+	}))
+}
+
+// condemn ends a connection that a check found wanting.
+func (l *life) condemn(conn *connection, end *ddp.End) {
 	if end != nil && l.conn == conn {
 		conn.cancel(end)
 	}
 }
 
-// learnVersion finds out once how old the server is.
-func (l *life) learnVersion(ctx context.Context) {
-	l.version.Do(func() {
-		info, err := l.client.Load().Info(ctx)
-		if err != nil {
-			l.log.Debug("the server's version could not be asked", "err", err)
-			return
-		}
-		major, _, _ := strings.Cut(info.Version, ".")
-		n, err := strconv.Atoi(major)
-		l.oldTyping.Store(err == nil && n < 4)
-	})
+// proved takes note of whom the token is good for.
+func (l *life) proved(me *rest.Me) {
+	if me == nil {
+		return
+	}
+	l.checked = time.Now()
+	if me.Username != "" && (me.Username != l.username || !sameRoles(me.Roles, l.roles)) {
+		l.username, l.roles = me.Username, me.Roles
+		l.rules.Store(newRules(l.start, me.Username, me.Roles...))
+	}
+}
+
+func sameRoles(a, b []string) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(a, b)
 }
 
 // proveToken asks who we are. An answer that says nothing of the token proves
 // nothing, and ends nothing.
-func (l *life) proveToken(ctx context.Context) (*rest.Me, *ddp.End) {
+func (l *life) proveToken() (*rest.Me, *ddp.End) {
+	ctx, cancel := context.WithTimeout(l.ctx, checkTimeout)
+	defer cancel()
 	client := l.client.Load()
 	me, err := client.Me(ctx)
 	switch {
@@ -92,12 +112,22 @@ func (l *life) proveToken(ctx context.Context) (*rest.Me, *ddp.End) {
 	return nil, nil
 }
 
+// clockSlack is by how much the server's clock may be misread, and by how much
+// a client may date a message ahead (sendMessage.ts keeps 10 s).
+const clockSlack = 15 * time.Second
+
 // proveHearing looks for a room whose newest message the socket should have
-// brought and did not.
-func (l *life) proveHearing(ctx context.Context, every, silence time.Duration) *ddp.End {
+// brought and did not. What a room says of its newest message is not what a
+// thread alone shows, so this finds deafness, not each message that was lost.
+func (l *life) proveHearing(every, silence time.Duration) *ddp.End {
+	if l.hears.age(time.Now()) <= silence {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(l.ctx, checkTimeout)
+	defer cancel()
 	now := l.serverNow()
 	since := now.Add(-every - silence - time.Minute)
-	if began := l.hears.since(l.serverNow, time.Now()); began.After(since) {
+	if began := now.Add(clockSlack - l.hears.age(time.Now())); began.After(since) {
 		since = began
 	}
 	updated, _, err := l.client.Load().Rooms(ctx, since)
@@ -105,8 +135,9 @@ func (l *life) proveHearing(ctx context.Context, every, silence time.Duration) *
 		l.log.Debug("what changed could not be asked", "err", err)
 		return nil
 	}
+	proven := now.Add(-silence)
 	for _, r := range updated {
-		if r.Last == nil || !r.Last.Sent.After(since) || now.Sub(r.Last.Sent.Time) <= silence {
+		if r.Last == nil || !r.Last.Sent.After(since) || r.Last.Sent.After(proven) {
 			continue
 		}
 		if !l.hears.has(r.ID, r.Last.Sent.Time) {
@@ -114,60 +145,8 @@ func (l *life) proveHearing(ctx context.Context, every, silence time.Duration) *
 				r.ID, now.Sub(r.Last.Sent.Time).Round(time.Second))}
 		}
 	}
+	if proven.After(since) {
+		l.intake.mark(ctx, "", func() { l.provenUntil(proven) })
+	}
 	return nil
-}
-
-// hearing remembers, of the present connection, how new the newest message of
-// each room is that it brought. Bounded.
-type hearing struct {
-	mu    sync.Mutex
-	began time.Time
-	rooms map[string]time.Time
-}
-
-const hearingRooms = 5000
-
-func newHearing() *hearing { return &hearing{rooms: make(map[string]time.Time)} }
-
-// begin forgets what an earlier connection brought.
-func (h *hearing) begin() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.began = time.Now()
-	clear(h.rooms)
-}
-
-func (h *hearing) heard(room string, sent time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, ok := h.rooms[room]; !ok && len(h.rooms) >= hearingRooms {
-		return
-	}
-	if sent.After(h.rooms[room]) {
-		h.rooms[room] = sent
-	}
-}
-
-// has reports whether a room's message of that time was brought, or a newer
-// one. Of rooms beyond the bound nothing is known, and they accuse nobody.
-func (h *hearing) has(room string, sent time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	last, ok := h.rooms[room]
-	if !ok {
-		return len(h.rooms) >= hearingRooms
-	}
-	return !last.Before(sent)
-}
-
-// age is how long the present connection has been listening.
-func (h *hearing) age(now time.Time) time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return now.Sub(h.began)
-}
-
-// since is when it began, by the server's clock.
-func (h *hearing) since(serverNow func() time.Time, now time.Time) time.Time {
-	return serverNow().Add(-h.age(now))
 }

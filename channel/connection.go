@@ -8,6 +8,7 @@ import (
 	"rcsupervisor/channel/chat"
 	"rcsupervisor/channel/ddp"
 	"rcsupervisor/channel/dial"
+	"rcsupervisor/channel/gate"
 	"rcsupervisor/healthcheck"
 )
 
@@ -18,6 +19,9 @@ var errEnding = &ddp.End{Reason: healthcheck.Operator, Err: errors.New("the chan
 type connection struct {
 	number uint64
 	cancel context.CancelCauseFunc
+	// catchUp reads what was missed, for as long as the connection lives. The
+	// epoch is the intake's.
+	catchUp func(epoch uint64)
 }
 
 // connect makes the next connection, unless there is one: exactly one attempt
@@ -29,13 +33,17 @@ func (l *life) connect(number uint64) {
 	}
 	ctx, cancel := context.WithCancelCause(l.ctx)
 	c := &connection{number: number, cancel: cancel}
+	c.catchUp = func(epoch uint64) {
+		since := l.online
+		l.work.Go(l.guarded(func() { l.readMissed(ctx, epoch, since) }))
+	}
 	l.conn, l.number, l.phase, l.last = c, number, Connecting, nil
 	cfg := l.dialing()
-	l.work.Go(func() {
+	l.work.Go(l.guarded(func() {
 		end := l.attempt(ctx, cfg, &ear{life: l, conn: c})
 		cancel(nil)
 		l.tell(func() { l.ended(end) })
-	})
+	}))
 }
 
 // dialing is how the next connection is made.
@@ -99,6 +107,7 @@ func (l *life) ended(end End) {
 	if !l.draining {
 		l.phase = Waiting
 	}
+	l.patience.Stop()
 	l.owed.SetOnline(false)
 }
 
@@ -115,13 +124,15 @@ var _ ddp.Handler = (*ear)(nil)
 // Connected tells nothing that is not in the end, or in Ready.
 func (*ear) Connected() {}
 
-// Ready is called once, when the server has said that it will tell.
+// Ready is called once, when the server has said that it will tell. What comes
+// after it waits behind what was missed before it.
 func (e *ear) Ready(c *ddp.Conn) {
 	e.socket = c
 	l := e.life
 	l.socket.Store(c)
 	l.hears.begin()
 	l.tell(func() { l.ready(e.conn) })
+	l.intake.fallBehind()
 }
 
 // Event takes one message in.
@@ -132,12 +143,17 @@ func (e *ear) Event(event ddp.Event) {
 	l := e.life
 	l.tally.count(func(c *Counters) { c.Received++ })
 	m, where, err := chat.ParseEvent(event.Args)
-	if err != nil {
+	switch {
+	case err != nil:
 		l.tally.ignored("malformed")
-		return
+	case where.Known && !where.Participant:
+		// The stream brings public rooms that the bot never joined; on a large
+		// server they are most of it.
+		l.tally.ignored(string(gate.StepMembership))
+	default:
+		l.hears.heard(m.RoomID, m.Sent.Time)
+		l.intake.put(&m, where)
 	}
-	l.hears.heard(m.RoomID, m.Sent.Time)
-	l.intake.put(&m, where)
 }
 
 // ready is online. Runs on the loop.
@@ -145,11 +161,10 @@ func (l *life) ready(c *connection) {
 	if l.conn != c {
 		return
 	}
-	l.online = time.Now()
+	now := time.Now()
+	l.online, l.checked = now, now // the login proved the token
 	if !l.draining {
 		l.phase = Online
 	}
 	l.owed.SetOnline(true)
-	l.reread()
-	l.check()
 }

@@ -1,11 +1,10 @@
 package channel
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"time"
 
-	"rcsupervisor/channel/agent"
 	"rcsupervisor/channel/chat"
 	"rcsupervisor/channel/conversation"
 	"rcsupervisor/channel/gate"
@@ -14,31 +13,52 @@ import (
 )
 
 // dispatch carries out what the gate decided of a message that is claimed.
-// Runs on the intake's goroutine.
-func (l *life) dispatch(j judged) {
+func (in *intake) dispatch(j judged) {
+	now := time.Now()
+	if !j.caughtUp && j.verdict.Kind != gate.KindDirect {
+		in.said.add(j.message.RoomID, now)
+	}
 	switch j.verdict.Action {
 	case gate.Ask:
-		l.ask(l.item(j))
+		if !j.caughtUp {
+			in.answered.add(j.message.Sender.ID, now)
+		}
+		in.life.ask(in.item(j), j.caughtUp)
 	case gate.Order:
-		l.order(j)
+		in.life.order(j)
 	case gate.Stranger:
-		l.stranger(j)
+		in.life.tally.ignored(string(j.verdict.Step))
+		if !in.life.visitors.Put(j) {
+			in.life.say(j)
+		}
 	case gate.Refuse:
-		l.tally.ignored(string(j.verdict.Step))
-		l.say(j, refusal(j.verdict))
+		in.life.tally.ignored(string(j.verdict.Step))
+		in.refuse(j)
 	default:
-		l.say(j)
+		in.life.say(j)
 	}
 }
 
 // item makes a question of a message.
-func (l *life) item(j judged) conversation.Item {
+func (in *intake) item(j judged) conversation.Item {
 	m := j.message
 	return conversation.Item{
-		Key: l.key(m, j.verdict.Kind), ID: dedup.ID{Message: m.ID, At: m.Sent.Time},
+		Key: in.life.key(m, j.verdict.Kind), ID: in.id(m), Room: in.called(j),
 		Asker: m.Sender.ID, Message: *m, Text: j.verdict.Text,
 		Role: string(j.verdict.Role), Kind: string(j.verdict.Kind), Bare: j.verdict.Bare,
+		Direct: in.pens[m.RoomID].known(j.room).Kind == chat.Direct,
 	}
+}
+
+// called is the name people know a room by: a room of two has the other's.
+func (in *intake) called(j judged) string {
+	if j.verdict.Kind == gate.KindDirect {
+		return j.message.Sender.Username
+	}
+	if p := in.pens[j.message.RoomID]; p != nil && p.name != "" {
+		return p.name
+	}
+	return j.name
 }
 
 // key names the conversation a message belongs to, which is also where it is
@@ -53,12 +73,11 @@ func (l *life) key(m *chat.Message, kind gate.Kind) conversation.Key {
 }
 
 // ask gives a question its place in the conversation.
-func (l *life) ask(item conversation.Item) {
-	if _, ok := l.talks.Put(item, false); ok {
-		return
-	}
-	l.note(item.ID, item.Key, fmt.Sprintf("I have %d questions waiting here already. Please ask again when I have caught up.",
-		l.rules.Load().settings.Limits.Queue))
+func (l *life) ask(item conversation.Item, missed bool) {
+	if _, err := l.talks.Put(item, missed); errors.Is(err, conversation.ErrFull) {
+		l.talks.Say(item.ID, item.Key, fmt.Sprintf("I have %d questions waiting here already. Please ask again when I have caught up.",
+			l.rules.Load().settings.Limits.Queue))
+	} // else it is taken, or left to the next start
 }
 
 // order carries out one of our own commands.
@@ -80,10 +99,13 @@ func (l *life) order(j judged) {
 const helpText = "Write to me here, or mention me in a room I am in.\n" +
 	"`!status` says how I am, `!stop` stops what I am working on in this room, `!new` begins anew."
 
-// stop ends the running turn, for an owner or the one who asked.
+// stop ends the running turn, for an owner or the one who asked. One that was
+// missed meant another turn than the one that runs now.
 func (l *life) stop(j judged, k conversation.Key) {
 	running, ok := l.talks.Running(k)
 	switch {
+	case j.caughtUp:
+		l.say(j)
 	case !ok:
 		l.say(j, "I am not working on anything here.")
 	case j.verdict.Role != profile.Owner && running.Asker != j.message.Sender.ID:
@@ -95,69 +117,84 @@ func (l *life) stop(j judged, k conversation.Key) {
 	}
 }
 
-// refusal is the one short line that says why not. It quotes nothing.
-func refusal(v gate.Verdict) string {
-	switch v.Why {
+// Refusals that are said so often and no more.
+const (
+	onceKept      = 1000
+	rateSaidEvery = 10 * time.Minute
+	runLong       = 10 * 365 * 24 * time.Hour
+)
+
+// refuse says in one short line why not; it quotes nothing. That a room is
+// encrypted is said once in it. Who has had his hour's answers is told now and
+// then: each refusal said is one more thing said.
+func (in *intake) refuse(j judged) {
+	text := "I can't do that."
+	switch j.verdict.Why {
 	case gate.WhyCommand:
-		return "That command is not open to you here. `!help` lists what is."
+		text = "That command is not open to you here. `!help` lists what is."
 	case gate.WhyEncrypted:
-		return "This room is encrypted, so I can't read what you write here."
+		text = "This room is encrypted, so I can't read what you write here."
+		if !in.first("encrypted "+j.message.RoomID, runLong) {
+			text = ""
+		}
 	case gate.WhyRate:
-		return "You have had all the answers I may give you in an hour. Please come back later."
+		text = "You have had all the answers I may give you in an hour. Please come back later."
+		if !in.first("rate "+j.message.Sender.ID, rateSaidEvery) {
+			text = ""
+		}
 	case gate.WhyPending:
-		return "Please answer with one of the numbers offered."
+		text = "Please answer with one of the numbers offered."
 	}
-	return "I can't do that."
+	if text == "" {
+		in.life.say(j)
+		return
+	}
+	in.life.say(j, text)
+}
+
+// first reports whether something was not said within every, and takes note
+// that it is now.
+func (in *intake) first(what string, every time.Duration) bool {
+	now := time.Now()
+	if last, ok := in.once[what]; ok && now.Sub(last) < every {
+		return false
+	}
+	if in.once == nil || len(in.once) >= onceKept {
+		in.once = make(map[string]time.Time)
+	}
+	in.once[what] = now
+	return true
 }
 
 // say ends a claimed message with what the bot itself has to say, if anything.
 func (l *life) say(j judged, texts ...string) {
-	l.note(dedup.ID{Message: j.message.ID, At: j.message.Sent.Time}, l.key(j.message, j.verdict.Kind), texts...)
+	l.talks.Say(dedup.ID{Message: j.message.ID, At: j.message.Sent.Time}, l.key(j.message, j.verdict.Kind), texts...)
 }
 
-// note stores and owes what the bot says because of a message, without an
-// agent: it is as durable as an answer.
-func (l *life) note(id dedup.ID, k conversation.Key, texts ...string) {
-	l.notes.Put(func() {
-		owed := conversation.Parts(id, k, conversation.StepNote, texts, time.Now())
-		if err := l.store.Answer(l.ctx, id, owed); err != nil {
-			l.storeFailed(err)
-			return
-		}
-		if len(owed) > 0 {
-			l.owed.Owe(owed)
-		}
-	})
-}
+// owe takes over the parts of an answer that is stored. Any goroutine.
+func (l *life) owe(parts []dedup.Part) { l.owed.Owe(parts) }
 
 // edited gives a question that still waits its new text. One that runs or ran
-// is never run again. Runs on the intake's goroutine.
-func (l *life) edited(h heard) {
-	fresh := *h.message
-	fresh.Edited, fresh.Updated, fresh.Touched = chat.Stamp{}, fresh.Sent, 0
-	l.talks.Edit(fresh.ID, func(item *conversation.Item) {
-		v := l.intake.judge(heard{message: &fresh, room: h.room, caughtUp: true})
+// is never run again.
+func (in *intake) edited(h heard) {
+	fresh := present(h.message)
+	in.life.talks.Edit(fresh.ID, func(item *conversation.Item) {
+		h := heard{message: fresh, room: h.room, caughtUp: true}
+		v := in.judge(h, in.pens[fresh.RoomID])
 		if v.Action == gate.Ask && fresh.Sender.ID == item.Asker {
-			item.Text, item.Message, item.Bare = v.Text, fresh, v.Bare
+			item.Text, item.Message, item.Bare = v.Text, *fresh, v.Bare
 		}
 	})
 }
 
-// prepare makes what the agent is given. Runs on the conversation's goroutine.
-func (l *life) prepare(ctx context.Context, item conversation.Item) (agent.Question, error) {
-	m := item.Message
-	return agent.Question{
-		Profile: l.profile, Conversation: item.Key.Room + "/" + item.Key.Thread,
-		Room:   agent.Room{ID: m.RoomID, Kind: item.Kind},
-		Sender: agent.Sender{ID: m.Sender.ID, Username: m.Sender.Username, Name: m.Sender.Name, Role: item.Role},
-		Message: agent.Message{
-			ID: m.ID, Text: item.Text, TS: m.Sent.UTC().Format(time.RFC3339Nano), Thread: m.Thread,
-		},
-		Bare: item.Bare,
-	}, ctx.Err()
+// present is a message as it is now, without the marks of what happened to it.
+func present(m *chat.Message) *chat.Message {
+	fresh := *m
+	fresh.Edited, fresh.Updated, fresh.Touched = chat.Stamp{}, fresh.Sent, 0
+	return &fresh
 }
 
-// turnEnded counts how a question left its conversation.
+// turnEnded counts how a question left its conversation. Any goroutine.
 func (l *life) turnEnded(item conversation.Item, ending conversation.Ending) {
 	switch ending {
 	case conversation.FailedEnding:
@@ -165,4 +202,5 @@ func (l *life) turnEnded(item conversation.Item, ending conversation.Ending) {
 	case conversation.LeftEnding:
 		l.log.Info("a question is left to the next start", "message", item.ID.Message)
 	}
+	l.touched()
 }

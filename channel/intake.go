@@ -2,6 +2,7 @@ package channel
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,32 +13,57 @@ import (
 	"rcsupervisor/internal/lane"
 )
 
-// Bounds of the intake. What comes while maxWaiting messages wait is not taken
-// in, and the cursor stays before it.
+// Bounds of the intake. What comes while maxWaiting messages wait is left to be
+// caught up: the cursors stay before it.
 const (
-	maxWaiting   = 4096
+	maxWaiting   = 1024
 	claimsAtOnce = 64
 	claimRetry   = 2 * time.Second
 )
 
-// An intake leads what the socket brings through the gate to claimed
-// questions: in the order in which it came, on a goroutine of its own, so that
-// the reading one never waits.
+// An intake leads messages through the gate to claimed questions, in the order
+// in which they came, on a goroutine of its own: the reading one never waits,
+// and neither does the one that catches up, but for its own.
+//
+// Its lane's goroutine owns everything that is not said to be another's.
 type intake struct {
-	life   *life
-	lane   lane.Lane[heard]
-	rooms  rooms
-	closed atomic.Bool
+	life    *life
+	lane    lane.Lane[entry]
+	waiting atomic.Int64 // live messages in the lane or in a pen
+	full    atomic.Bool  // until the lane has come to where it was full
+	closed  atomic.Bool
+
+	pens     map[string]*pen   // by room, of which something is known or waits
+	people   map[string]person // senders who were asked about
+	run      []judged          // judged, in order, and not yet claimed
+	epoch    uint64            // grows whenever something may have been missed
+	behind   bool              // which rooms missed something is not known yet
+	patient  bool              // live messages wait behind missed ones
+	answered rates             // questions let through, by person
+	said     rates             // answers and notes, by room
+	once     map[string]time.Time
 }
 
 // heard is one message on its way in.
 type heard struct {
 	message  *chat.Message
 	room     gate.Room
-	caughtUp bool
+	name     string // of the room, as the event has it
+	live     bool   // it came over the socket, and counts as waiting
+	held     bool   // it waited behind missed ones
+	caughtUp bool   // it was read from the room's history
+	claimed  bool   // by an earlier run; not to be claimed again
 }
 
-// judged is a message the gate let through.
+// An entry of the lane: a message, or a mark. A mark with a room waits where
+// that room's messages wait.
+type entry struct {
+	heard
+	room string
+	mark func()
+}
+
+// judged is a message the gate has decided on.
 type judged struct {
 	heard
 	verdict gate.Verdict
@@ -45,190 +71,291 @@ type judged struct {
 }
 
 func newIntake(l *life) *intake {
-	in := &intake{life: l}
-	in.lane = lane.Lane[heard]{Group: &l.work, Bound: maxWaiting, Do: in.do}
-	in.rooms = rooms{intake: in, known: make(map[string]*room)}
+	in := &intake{life: l, pens: make(map[string]*pen), patient: true}
+	in.lane = lane.Lane[entry]{Group: &l.work, Do: in.do}
 	return in
 }
 
-// put takes one live message. It never waits.
+// put takes one live message, from the reading goroutine. It never waits. One
+// for which there is no place is dropped here, and read again once there is.
 func (in *intake) put(m *chat.Message, where chat.Context) {
-	in.add(heard{message: m, room: gate.FromEvent(where)})
-}
-
-func (in *intake) add(h heard) {
-	if in.closed.Load() {
+	switch {
+	case in.closed.Load() || in.full.Load():
+		return
+	case in.waiting.Load() >= maxWaiting:
+		if in.full.CompareAndSwap(false, true) {
+			in.life.log.Warn("more messages wait than may; those that come now are caught up later", "waiting", maxWaiting)
+			in.lane.Put(entry{mark: in.relieved})
+		}
 		return
 	}
-	if !in.lane.Put(h) {
-		in.life.tally.count(func(c *Counters) { c.Missed++ })
+	in.waiting.Add(1)
+	in.lane.Put(entry{heard: heard{message: m, room: gate.FromEvent(where), name: where.RoomName, live: true}})
+}
+
+// relieved is where the lane was full: from here on something is missing.
+func (in *intake) relieved() {
+	in.full.Store(false)
+	in.missed()
+}
+
+// feed takes a message that did not come over the socket.
+func (in *intake) feed(h heard) { in.lane.Put(entry{heard: h}) }
+
+// mark has f run on the lane, behind everything that was put before it, and
+// behind what waits of a room if one is named. It reports false when it was
+// not run before ctx ended.
+func (in *intake) mark(ctx context.Context, room string, f func()) bool {
+	done := make(chan struct{})
+	in.lane.Put(entry{room: room, mark: func() {
+		defer close(done)
+		f()
+	}})
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-in.life.ctx.Done():
+		return false
 	}
 }
 
+// close takes nothing more in. What waits is left to be caught up.
 func (in *intake) close() { in.closed.Store(true) }
 
-func (in *intake) do(batch []heard) {
-	for len(batch) > 0 && !in.closed.Load() {
-		n := min(len(batch), claimsAtOnce)
-		in.take(batch[:n])
-		batch = batch[n:]
+// do is the lane's.
+func (in *intake) do(batch []entry) {
+	defer in.life.contain()
+	for _, e := range batch {
+		if !in.enter(e) {
+			return
+		}
+	}
+	in.flush()
+}
+
+// enter takes the next entry, and reports false when nothing more is taken.
+func (in *intake) enter(e entry) bool {
+	if in.closed.Load() {
+		return false
+	}
+	if e.mark == nil {
+		in.lead(e.heard)
+		return len(in.run) < claimsAtOnce || in.flush()
+	}
+	if p := in.pens[e.room]; e.room != "" && p != nil && p.stuck() {
+		p.waiting = append(p.waiting, e)
+		return true
+	}
+	if !in.flush() {
+		return false
+	}
+	e.mark()
+	return in.flush()
+}
+
+// lead judges one message. What it lacks to be judged is asked for, and it
+// waits, with all that follows it in its room.
+func (in *intake) lead(h heard) {
+	p := in.pens[h.message.RoomID]
+	if p.stuck() {
+		p.waiting = append(p.waiting, entry{heard: h})
+		return
+	}
+	v := in.judge(h, p)
+	if in.holds(h, p) {
+		switch {
+		case v.Action != gate.Ignore:
+			in.pen(h.message.RoomID).hold(h)
+			return
+		case v.Step == gate.StepEdited:
+			p.edit(h)
+		}
+	}
+	switch {
+	case v.Action == gate.Ignore:
+	case in.lacks(h, v, p):
+		return
+	case h.claimed:
+	case in.knows(h):
+		in.passed(h)
+		in.duplicate(h)
+		return
+	}
+	in.passed(h)
+	in.run = append(in.run, judged{heard: h, verdict: v, fresh: h.claimed})
+}
+
+// passed takes note that a live message waits no longer.
+func (in *intake) passed(h heard) {
+	if h.live {
+		in.waiting.Add(-1)
 	}
 }
 
-// take judges a few messages, claims together those that ask for something,
-// and sends them on in their order.
-func (in *intake) take(batch []heard) {
-	asking := make([]judged, 0, len(batch))
-	for _, h := range batch {
-		if in.rooms.hold(&h) {
-			continue
-		}
-		v := in.judge(h)
-		switch v.Action {
-		case gate.Ignore:
-			in.ignored(h, v)
-		case gate.Retry:
-			in.rooms.find(h)
-		default:
-			asking = append(asking, judged{heard: h, verdict: v})
-		}
+// duplicate counts a message that came once more. In a room that is being
+// caught up each comes twice, over the socket and from its history; that is
+// none.
+func (in *intake) duplicate(h heard) {
+	if h.live && !h.held {
+		in.life.tally.count(func(c *Counters) { c.Duplicates++ })
 	}
-	if !in.claim(asking) {
-		return
-	}
-	for _, j := range asking {
-		if !j.fresh {
-			in.life.tally.count(func(c *Counters) { c.Duplicates++ })
-			continue
-		}
-		in.life.tally.count(func(c *Counters) { c.Claimed++ })
-		in.settled(j.heard, j.verdict)
-		in.life.dispatch(j)
-	}
+}
+
+// knows reports whether a message was claimed before.
+func (in *intake) knows(h heard) bool {
+	_, known := in.life.store.Known(dedup.ID{Message: h.message.ID, At: h.message.Sent.Time})
+	return known
 }
 
 // judge asks the gate.
-func (in *intake) judge(h heard) gate.Verdict {
+func (in *intake) judge(h heard, p *pen) gate.Verdict {
 	l := in.life
 	r := l.rules.Load()
-	return gate.Decide(*h.message, gate.Facts{
-		Self: r.self, Policy: r.policy, Room: h.room, CaughtUp: h.caughtUp,
+	now := time.Now()
+	from := h.message.Sender.ID
+	f := gate.Facts{
+		Self: r.self, Policy: r.policy, Room: p.known(h.room), CaughtUp: h.caughtUp, Bots: in.bots(from),
 		Now: l.serverNow(), Age: r.settings.Limits.Age,
+	}
+	if !h.caughtUp {
+		f.OverRate = in.answered.count(from, now) >= r.settings.Limits.AnswersPerHour
+		f.OverCap = in.said.count(h.message.RoomID, now) >= roomCap(r.settings.Limits.AnswersPerHour)
+	}
+	return gate.Decide(*h.message, f)
+}
+
+// flush claims what was judged, durably and together, and then settles and
+// carries it out in its order. It reports false when the channel ended first;
+// then nothing of it is settled.
+func (in *intake) flush() bool {
+	run := in.run
+	if len(run) == 0 {
+		return true
+	}
+	in.run = nil
+	if !in.claim(run) {
+		return false
+	}
+	for _, j := range run {
+		in.conclude(j)
+	}
+	return true
+}
+
+// conclude settles one message and carries out what was decided of it.
+func (in *intake) conclude(j judged) {
+	l := in.life
+	if j.verdict.Action == gate.Ignore {
+		in.ignored(j)
+		return
+	}
+	if !j.fresh {
+		in.duplicate(j.heard)
+		return
+	}
+	l.tally.count(func(c *Counters) {
+		c.Claimed++
+		if j.caughtUp && !j.claimed {
+			c.CaughtUp++
+		}
 	})
+	in.settle(j)
+	in.dispatch(j)
 }
 
 // ignored counts a message that goes no further. An edit may still change a
-// question that waits for its turn.
-func (in *intake) ignored(h heard, v gate.Verdict) {
-	in.life.tally.ignored(string(v.Step))
-	in.settled(h, v)
-	if v.Step == gate.StepEdited {
-		in.life.edited(h)
+// question that waits for its turn, and a deletion take it back.
+func (in *intake) ignored(j judged) {
+	l := in.life
+	switch {
+	case j.claimed:
+		l.talks.Say(in.id(j.message), l.key(j.message, j.verdict.Kind)) // no longer ours to answer
+	case !j.caughtUp:
+		l.tally.ignored(string(j.verdict.Step))
+	}
+	in.settle(j)
+	switch {
+	case j.verdict.Step == gate.StepEdited:
+		in.edited(j.heard)
+	case j.verdict.Step == gate.StepSystem && j.message.Type == "rm":
+		l.talks.Withdraw(j.message.ID)
 	}
 }
 
-// settled moves the room's cursor past a message that needs nothing more.
-func (in *intake) settled(h heard, v gate.Verdict) {
-	if v.MoveCursor {
-		in.life.store.Advance(h.message.RoomID, h.message.Sent.Time)
+// aheadOfTime is how far in the future a message may lie and move a cursor: one
+// that came from next year would have a room never caught up again.
+const aheadOfTime = time.Minute
+
+// settle moves the room's cursor past a message that needs nothing more. In a
+// room that missed something it stays where it is.
+func (in *intake) settle(j judged) {
+	m := j.message
+	if !j.verdict.MoveCursor || in.lags(m.RoomID) || m.Sent.After(in.life.serverNow().Add(aheadOfTime)) {
+		return
 	}
+	in.life.store.Advance(m.RoomID, m.Sent.Time)
 }
 
 // claim makes questions ours, durably, all at once. While the store can't be
 // written to nothing is taken in: it waits, and with it all that comes behind.
 // It reports false when the channel ended first.
-func (in *intake) claim(asking []judged) bool {
-	left := make([]*judged, len(asking))
-	for i := range asking {
-		left[i] = &asking[i]
+func (in *intake) claim(run []judged) bool {
+	var left []*judged
+	for i := range run {
+		if j := &run[i]; j.verdict.Action != gate.Ignore && !j.claimed {
+			left = append(left, j)
+		}
 	}
 	for try := 0; len(left) > 0; try++ {
-		if try > 0 && !in.pause() {
+		if try > 0 && (!pause(in.life.ctx, claimRetry) || in.closed.Load()) {
 			return false
 		}
-		failed := in.claimOnce(left)
-		in.life.storeFailed(failed.err)
-		left = failed.left
+		left = in.claimOnce(left)
 	}
 	return true
 }
 
-// unclaimed is what a try left.
-type unclaimed struct {
-	mu   sync.Mutex
-	left []*judged
-	err  error
-}
-
-func (in *intake) claimOnce(asking []*judged) *unclaimed {
-	failed := &unclaimed{}
+// claimOnce returns what could not be claimed.
+func (in *intake) claimOnce(asking []*judged) (left []*judged) {
+	var mu sync.Mutex
 	one := func(j *judged) {
 		fresh, err := in.life.store.Claim(in.life.ctx, in.question(j))
-		if err == nil {
+		switch {
+		case err == nil:
 			j.fresh = fresh
-			return
+		case errors.Is(err, dedup.ErrTooLarge): // and will be; see [dedup.Store]
+			in.life.tally.ignored("malformed")
+			j.verdict.Action = gate.Ignore
+		default:
+			mu.Lock()
+			defer mu.Unlock()
+			left = append(left, j)
 		}
-		failed.mu.Lock()
-		defer failed.mu.Unlock()
-		failed.left, failed.err = append(failed.left, j), err
 	}
 	if len(asking) == 1 {
 		one(asking[0])
-		return failed
+		return left
 	}
 	var wg sync.WaitGroup
 	for _, j := range asking {
-		wg.Go(func() { one(j) })
+		wg.Go(in.life.guarded(func() { one(j) }))
 	}
 	wg.Wait()
-	return failed
+	return left
 }
+
+func (in *intake) id(m *chat.Message) dedup.ID { return dedup.ID{Message: m.ID, At: m.Sent.Time} }
 
 // question is what the store keeps of a message: never its text.
 func (in *intake) question(j *judged) dedup.Question {
 	k := in.life.key(j.message, j.verdict.Kind)
-	return dedup.Question{
-		ID:   dedup.ID{Message: j.message.ID, At: j.message.Sent.Time},
-		Room: k.Room, Thread: k.Thread, Asker: j.message.Sender.ID,
-	}
-}
-
-// pause waits before the store is asked again.
-func (in *intake) pause() bool {
-	t := time.NewTimer(claimRetry)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return !in.closed.Load()
-	case <-in.life.ctx.Done():
-		return false
-	}
+	return dedup.Question{ID: in.id(j.message), Room: k.Room, Thread: k.Thread, Asker: j.message.Sender.ID}
 }
 
 // serverNow is the time by the server's clock.
 func (l *life) serverNow() time.Time {
 	offset, _ := l.client.Load().ClockOffset()
 	return time.Now().Add(offset)
-}
-
-// roomTimeout bounds asking for a room's facts.
-const roomTimeout = 20 * time.Second
-
-// facts asks the server what a room is, for events that don't say.
-func (l *life) facts(id string) (gate.Room, error) {
-	ctx, cancel := context.WithTimeout(l.ctx, roomTimeout)
-	defer cancel()
-	info, err := l.client.Load().Room(ctx, id)
-	if err != nil {
-		return gate.Room{}, err
-	}
-	subs, _, err := l.client.Load().Subscriptions(ctx, time.Time{})
-	if err != nil {
-		return gate.Room{}, err
-	}
-	member := false
-	for _, s := range subs {
-		member = member || s.RoomID == id
-	}
-	return gate.FromInfo(info, member, false), nil
 }

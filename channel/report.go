@@ -78,25 +78,52 @@ func (l *life) touched() {
 func (l *life) report() {
 	r := Report{
 		Run: l.start.Run, Connection: l.number, Phase: l.phase, End: l.last,
-		OnlineSince: l.online, TokenChecked: l.checked, Username: l.username,
-		Agent: (*l.agent.Load()).State(), Counters: l.tally.snapshot(), Warnings: l.warnings(),
+		OnlineSince: l.online, LastFrame: l.lastFrame(), TokenChecked: l.checked, Username: l.username,
+		CatchingUp: l.catching.Load(), Agent: l.staff.state(), Counters: l.tally.snapshot(), Warnings: l.warnings(),
 	}
-	if c := l.socket.Load(); c != nil {
-		r.LastFrame = c.LastFrame()
-	}
+	l.frame = r.LastFrame
 	l.link.Report(r)
 }
 
-// clockOff is how far a server's clock may be from ours before it is said.
-const clockOff = 2 * time.Minute
+func (l *life) lastFrame() time.Time {
+	if c := l.socket.Load(); c != nil {
+		return c.LastFrame()
+	}
+	return time.Time{}
+}
+
+// freshen reports the last frame of a channel on which nothing else happens.
+func (l *life) freshen() {
+	if l.conn != nil && !l.lastFrame().Equal(l.frame) {
+		l.report()
+	}
+}
+
+// What is worth a warning: a server's clock that is so far from ours, and a
+// limit that was met so lately.
+const (
+	clockOff    = 2 * time.Minute
+	limitedLate = 10 * time.Minute
+)
 
 func (l *life) warnings() []healthcheck.Warning {
 	var found []healthcheck.Warning
-	if s := l.storeErr.Load(); s != nil && s.err != nil {
-		found = append(found, healthcheck.Warning{Code: "store", Text: "the store of questions can't be written to, so nothing is taken in: " + s.err.Error()})
+	warn := func(code, detail string) {
+		found = append(found, healthcheck.Warn(code, healthcheck.Facts{Profile: l.profile, Server: l.start.Credentials.Server, Home: l.start.Home}, detail))
+	}
+	if err := l.store.troubled(); err != nil {
+		warn("store", err.Error())
+	} else if aside := l.store.quarantined(); aside != "" {
+		warn("store", "moved to "+aside)
 	}
 	if offset, known := l.client.Load().ClockOffset(); known && offset.Abs() > clockOff {
-		found = append(found, healthcheck.Warning{Code: "clock", Text: "the server's clock is off ours by " + offset.Round(time.Second).String()})
+		warn("clock", "by "+offset.Round(time.Second).String())
+	}
+	if l.rules.Load().admin {
+		warn("admin-token", "")
+	}
+	if at := l.limited.Load(); at != 0 && time.Since(time.Unix(at, 0)) < limitedLate {
+		warn("limiter-not-exempt", "")
 	}
 	return found
 }

@@ -3,102 +3,89 @@ package channel
 import (
 	"context"
 	"errors"
-	"time"
 
 	"rcsupervisor/channel/chat"
 	"rcsupervisor/channel/conversation"
-	"rcsupervisor/channel/gate"
 	"rcsupervisor/channel/rest"
 	"rcsupervisor/dedup"
 )
 
-// resume finishes what the last run left. What is answered is posted on; what
+// An unread question was claimed by an earlier run, and never given.
+type unread struct{ dedup.Question }
+
+// resume takes over what the last run left. What is answered is posted on; what
 // was given is not run again, and a note takes the answer's place; what was
-// only claimed is read again once there is a connection.
-func (l *life) resume(ctx context.Context) {
-	for q, err := range l.store.Open(ctx) {
-		if err != nil {
-			l.storeFailed(err)
+// only claimed is read again once there is a connection. While the store can't
+// be read it is asked again, and nothing new is taken in.
+func (l *life) resume() {
+	for {
+		claimed, err := l.takeOver()
+		if err == nil {
+			l.unread = claimed
+			close(l.resumed)
 			return
 		}
+		if !pause(l.ctx, claimRetry) {
+			return
+		}
+	}
+}
+
+// takeOver goes through the store's open questions. An error comes before the
+// first of them or not at all, so nothing is taken over twice.
+func (l *life) takeOver() ([]unread, error) {
+	var open []dedup.Question
+	for q, err := range l.store.Open(l.ctx) {
+		if err != nil {
+			return nil, l.store.noted(err)
+		}
+		open = append(open, q)
+	}
+	var claimed []unread
+	for _, q := range open {
 		switch q.State {
 		case dedup.Answered:
 			l.owed.Owe(q.Parts)
 		case dedup.Given:
 			l.tally.count(func(c *Counters) { c.Interrupted++ })
-			l.note(q.ID, conversation.Key{Room: q.Room, Thread: q.Thread}, conversation.NoteInterrupted)
+			l.talks.Say(q.ID, conversation.Key{Room: q.Room, Thread: q.Thread}, conversation.NoteInterrupted)
 		case dedup.Claimed:
-			l.unread = append(l.unread, q)
+			claimed = append(claimed, unread{q})
 		}
 	}
+	return claimed, nil
 }
 
-// reread runs what was claimed and never given, with its present text. Runs on
-// the loop, at each connection until all are read.
-func (l *life) reread() {
-	if l.rereading || len(l.unread) == 0 {
-		return
+// reread brings what was claimed and never given to the intake, with its
+// present text. It reports false when the connection ended first; what is left
+// then is the next one's. The caller holds l.missing.
+func (l *life) reread(ctx context.Context) bool {
+	for len(l.unread) > 0 {
+		if !l.rereadOne(ctx, l.unread[0]) {
+			return false
+		}
+		l.unread = l.unread[1:]
 	}
-	l.rereading = true
-	todo := l.unread
-	l.work.Go(func() {
-		left := l.readAgain(todo)
-		l.tell(func() { l.rereading, l.unread = false, left })
+	return true
+}
+
+func (l *life) rereadOne(ctx context.Context, q unread) bool {
+	var m chat.Message
+	gone := false
+	ok := l.persist(ctx, "a question of the last run", func(ctx context.Context) (err error) {
+		m, err = l.client.Load().Message(ctx, q.ID.Message)
+		gone = errors.Is(err, rest.ErrNotFound) || errors.Is(err, rest.ErrForbidden) || errors.Is(err, rest.ErrRoomGone)
+		return err
 	})
-}
-
-// readAgain returns what could not be read.
-func (l *life) readAgain(todo []dedup.Question) []dedup.Question {
-	for i, q := range todo {
-		m, err := l.client.Load().Message(l.ctx, q.ID.Message)
-		switch {
-		case errors.Is(err, rest.ErrNotFound), errors.Is(err, rest.ErrForbidden), errors.Is(err, rest.ErrRoomGone):
-			l.tally.ignored("gone")
-			l.note(q.ID, conversation.Key{Room: q.Room, Thread: q.Thread})
-			continue
-		case err != nil:
-			l.log.Warn("a question of the last run could not be read again", "message", q.ID.Message, "err", err)
-			return todo[i:]
-		}
-		facts, err := l.facts(m.RoomID)
-		if err != nil {
-			return todo[i:]
-		}
-		l.takeUp(heard{message: &m, room: facts, caughtUp: true}, q)
+	if !ok {
+		return false
 	}
-	return nil
-}
-
-// takeUp asks a question that is claimed already, if it may still be asked.
-func (l *life) takeUp(h heard, q dedup.Question) {
-	h.message.Sent = chat.At(q.ID.At) // the record's own, whatever the server says now
-	v := l.intake.judge(h)
-	j := judged{heard: h, verdict: v, fresh: true}
-	if v.Action == gate.Ask || v.Action == gate.Order {
-		l.dispatch(j)
-		return
+	if gone || m.RoomID != q.Room {
+		l.tally.ignored("gone")
+		l.talks.Say(q.ID, conversation.Key{Room: q.Room, Thread: q.Thread})
+		return true
 	}
-	l.say(j)
-}
-
-// storeFailed takes note of whether the store could be written to.
-func (l *life) storeFailed(err error) {
-	if err != nil && l.ctx.Err() != nil {
-		return
-	}
-	was := l.storeErr.Swap(&storeState{err: err, since: time.Now()})
-	switch {
-	case err != nil && (was == nil || was.err == nil):
-		l.log.Error("the store of questions can't be written to; nothing is taken in", "err", err)
-		l.touched()
-	case err == nil && was != nil && was.err != nil:
-		l.log.Info("the store of questions can be written to again", "after", time.Since(was.since).Round(time.Second))
-		l.touched()
-	}
-}
-
-// A storeState is what the store last said.
-type storeState struct {
-	err   error
-	since time.Time
+	m.Sent = chat.At(q.ID.At) // the record's own, whatever the server says now
+	l.intake.feed(heard{message: &m, caughtUp: true, claimed: true})
+	return true
 }

@@ -2,22 +2,14 @@ package channel
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"rcsupervisor/channel/agent"
-	"rcsupervisor/channel/conversation"
-	"rcsupervisor/channel/ddp"
-	"rcsupervisor/channel/deliver"
-	"rcsupervisor/channel/post"
-	"rcsupervisor/channel/rest"
 	"rcsupervisor/dedup"
-	"rcsupervisor/internal/lane"
 )
 
 // Run is the whole life of a channel. It returns nil after Stop, Drain, or the
@@ -25,6 +17,9 @@ import (
 // agent of that kind, a store that is another process's, settings that no
 // connection can be made with. A connection that ends is not such an error: it
 // is reported, and the next Connect makes another.
+//
+// A panic of the channel's own goroutines ends the channel and comes out of
+// Run, so that whoever runs many of them can contain it.
 func Run(ctx context.Context, start Start, link Link) error {
 	return Env{}.Run(ctx, start, link)
 }
@@ -39,164 +34,97 @@ type Env struct {
 
 // Run is [Run] in this Env.
 func (e Env) Run(ctx context.Context, start Start, link Link) error {
-	l, err := e.begin(start, link)
-	if err != nil {
-		return err
-	}
-	defer l.end()
-	return l.loop(ctx)
-}
-
-// A life is a running channel. The goroutine of Run owns every field that is
-// not said to be another's; whoever else has something to change says so with
-// tell.
-type life struct {
-	env   Env
-	link  Link
-	log   *slog.Logger
-	store dedup.Store
-	tally *tally
-
-	ctx    context.Context // ends with the life; calls made beside the loop are bound by it
-	cancel context.CancelFunc
-	told   chan func() // what tell brings to the loop
-	work   sync.WaitGroup
-
-	// Read from other goroutines, replaced whole by the loop.
-	rules  atomic.Pointer[rules]
-	client atomic.Pointer[rest.Client]
-	socket atomic.Pointer[ddp.Conn] // nil unless online
-	agent  atomic.Pointer[agent.Agent]
-
-	intake *intake
-	talks  *conversation.Set
-	notes  lane.Lane[func()] // what the bot says without an agent, one after another
-	owed   *deliver.Delivery
-	signs  *post.Signs
-	hears  *hearing
-	dirty  chan struct{} // capacity 1: counters changed
-
-	profile, userID string
-	strangers       strangers
-	storeErr        atomic.Pointer[storeState]
-	version         sync.Once
-	oldTyping       atomic.Bool // the server listens to the form before 6.0
-
-	start    Start // as last applied
-	phase    Phase
-	conn     *connection // nil while there is none
-	number   uint64      // of the last connection
-	last     *End        // how it ended
-	online   time.Time   // since when; zero unless online
-	checked  time.Time   // when the server last proved the token
-	username string
-	checking bool
-	draining bool
-
-	unread    []dedup.Question // claimed by an earlier run, to be read again
-	rereading bool
-}
-
-// reportEvery bounds how often counters alone make a report.
-const reportEvery = 250 * time.Millisecond
-
-// StateFile is where a profile's store lies below its home.
-func StateFile(home string) string { return filepath.Join(home, "rocketchat", "state", "dedup.db") }
-
-// begin builds a life that is not connected yet.
-func (e Env) begin(start Start, link Link) (*life, error) {
 	if e.Store == nil {
 		e.Store = openStore
 	}
 	if e.Agent == nil {
 		e.Agent = newAgent
 	}
-	l := &life{
-		env: e, link: link, start: start, phase: Waiting, log: logger(link),
-		told: make(chan func()), dirty: make(chan struct{}, 1),
-		hears: newHearing(), profile: start.Profile, userID: start.Credentials.UserID,
-	}
-	l.tally = newTally(l.touched)
-	l.ctx, l.cancel = context.WithCancel(context.Background())
-	client, err := l.newClient(start)
+	l, err := begin(e, start, link)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a, err := e.Agent(start, link)
-	if err != nil {
-		return nil, err
+	func() {
+		defer l.end()
+		l.loop(ctx)
+	}()
+	if p := l.caught.Load(); p != nil {
+		panic(*p)
 	}
-	l.store, err = e.Store(StateFile(start.Home), start.Credentials.Server+" "+start.Credentials.UserID)
-	if err != nil {
-		return nil, fmt.Errorf("open the store of questions: %w", err)
-	}
-	l.client.Store(client)
-	l.agent.Store(&a)
-	l.rules.Store(newRules(start, ""))
-	l.notes = lane.Lane[func()]{Group: &l.work, Do: func(batch []func()) {
-		for _, say := range batch {
-			say()
-		}
-	}}
-	l.assemble()
-	return l, nil
+	return nil
 }
 
-// assemble puts the rooms of the house around the store.
-func (l *life) assemble() {
-	l.signs = &post.Signs{React: l.react, Type: l.typing, Log: l.log}
-	l.owed = deliver.New(deliver.Config{
-		Store: l.store, Settled: l.tally.settled, Log: l.log, Asked: post.Asked,
-		Age: func() time.Duration { return l.rules.Load().settings.Limits.AnswerAge },
-		Poster: &post.Poster{
-			Server: wire{l}, Self: l.start.Credentials.UserID, Log: l.log,
-			Key: []byte(l.start.Credentials.PostKey.Reveal()),
-		},
-	})
-	l.talks = conversation.New(conversation.Config{
-		Store: l.store, Owe: l.owed.Owe, Log: l.log, Prepare: l.prepare,
-		Agent:   func() agent.Agent { return *l.agent.Load() },
-		Queue:   func() int { return l.rules.Load().settings.Limits.Queue },
-		Working: func(i conversation.Item) func() { return l.signs.Show(i.Key.Room, i.Key.Thread, i.ID.Message) },
-		Ended:   l.turnEnded,
-	})
-	l.intake = newIntake(l)
+// StateFile is where a profile's store lies below its home.
+func StateFile(home string) string { return filepath.Join(home, "rocketchat", "state", "dedup.db") }
+
+// openStore is the real store.
+func openStore(path, bot string) (dedup.Store, error) {
+	return dedup.Open(path, dedup.Options{Bot: bot})
 }
 
-// loop is the owner of the life.
-func (l *life) loop(ctx context.Context) error {
-	l.resume(l.ctx)
-	quiet := time.NewTimer(0)
-	defer quiet.Stop()
-	health := l.start.Settings.Health
-	check := time.NewTicker(health.Check)
-	defer check.Stop()
+// newAgent makes the agent the settings name.
+func newAgent(s Start, _ Link) (agent.Agent, error) {
+	if kind := s.Settings.Agent.Kind; kind != "echo" {
+		return nil, fmt.Errorf("agent.kind %q is not supported by this build", kind)
+	}
+	return agent.Echo{}, nil
+}
+
+// Times of the loop's own.
+const (
+	reportEvery = 250 * time.Millisecond // changed counters make a report, at most so often
+	freshEvery  = 10 * time.Second       // the last frame of a quiet channel
+	agentGrace  = 4 * time.Second        // for an agent to end with its channel
+)
+
+// loop is the owner of the life. Nothing it does waits: a command is obeyed at
+// once, whatever the store or the server is doing.
+func (l *life) loop(ctx context.Context) {
+	l.work.Go(l.guarded(l.resume))
+	soon, fresh := stopped(), time.NewTicker(freshEvery)
+	defer soon.Stop()
+	defer fresh.Stop()
+	defer l.patience.Stop()
+	armed := false
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-l.ctx.Done(): // drained
-			return nil
+			return
+		case <-l.ctx.Done(): // drained, or panicked
+			return
 		case c, ok := <-l.link.Commands():
 			if !ok || !l.obey(c) {
-				return nil
-			}
-			if now := l.start.Settings.Health.Check; now != health.Check {
-				health.Check = now
-				check.Reset(now)
+				return
 			}
 			l.report()
-		case change := <-l.told:
-			change()
+		case <-l.mail.wake:
+			for _, change := range l.mail.take() {
+				change()
+			}
 			l.report()
-		case <-check.C:
+		case <-l.checks.C:
 			l.check()
+		case <-l.patience.C:
+			l.intake.impatient()
+		case <-fresh.C:
+			l.freshen()
 		case <-l.dirty:
-			quiet.Reset(reportEvery)
-		case <-quiet.C:
+			if !armed {
+				armed = true
+				soon.Reset(reportEvery)
+			}
+		case <-soon.C:
+			armed = false
 			l.report()
 		}
 	}
+}
+
+// stopped is a timer that does not run.
+func stopped() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
 }
 
 // obey carries out one command and reports whether the life goes on.
@@ -213,58 +141,72 @@ func (l *life) obey(c Command) bool {
 	case Stop:
 		return false
 	}
-	return true
+	return true // also to a Beat, which asks for the report that follows
 }
 
-// tell brings a change to the loop. It reports false when the life has ended.
-func (l *life) tell(change func()) bool {
-	select {
-	case l.told <- change:
-		return true
-	case <-l.ctx.Done():
-		return false
-	}
-}
+// tell brings a change to the loop, from any goroutine.
+func (l *life) tell(change func()) { l.mail.put(change) }
 
-// drain takes nothing more in, lets what runs end, and closes the life at the
-// deadline at the latest. The connection stays for the answers.
+// drain takes nothing more in and begins no further turn, lets what runs end,
+// and closes the life at the deadline at the latest. The connection stays for
+// the answers.
 func (l *life) drain(deadline time.Time) {
 	if l.draining {
 		return
 	}
 	l.draining, l.phase = true, Draining
 	l.intake.close()
-	l.work.Go(func() {
+	l.talks.Quiesce()
+	l.work.Go(l.guarded(func() {
 		ctx, cancel := context.WithDeadline(l.ctx, deadline)
 		defer cancel()
 		if l.talks.Drained(ctx) == nil {
 			_ = l.owed.Drained(ctx)
 		}
-		l.tell(l.cancel)
-	})
+		l.cancel()
+	}))
 }
 
 // end closes everything, in the order in which a message goes through it.
 func (l *life) end() {
 	l.cancel()
+	l.intake.close()
 	if l.conn != nil {
 		l.conn.cancel(errEnding)
 	}
-	l.intake.close()
+	l.talks.End()
+	ctx, cancel := context.WithTimeout(context.Background(), agentGrace)
+	defer cancel()
+	if err := l.staff.close(ctx); err != nil {
+		l.log.Warn("the agent did not end in time", "err", err)
+	}
 	l.talks.Close()
 	l.owed.Close()
 	l.signs.Wait()
 	l.work.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), agentGrace)
-	defer cancel()
-	if err := (*l.agent.Load()).Close(ctx); err != nil {
-		l.log.Warn("the agent did not end in time", "err", err)
-	}
 	l.client.Load().Close()
-	if err := l.store.Close(); err != nil {
+	if err := l.store.Close(); err != nil && !errors.Is(err, dedup.ErrClosed) {
 		l.log.Warn("the store of questions did not close cleanly", "err", err)
 	}
 }
 
-// agentGrace is how long an agent may take to end with its channel.
-const agentGrace = 5 * time.Second
+// guarded is work whose panic ends this channel and no more.
+func (l *life) guarded(work func()) func() {
+	return func() {
+		defer l.contain()
+		work()
+	}
+}
+
+// contain is deferred on each of the channel's goroutines.
+func (l *life) contain() {
+	if p := recover(); p != nil {
+		l.panicked(p)
+	}
+}
+
+// panicked ends the life because of a panic; the first one counts.
+func (l *life) panicked(p any) {
+	l.caught.CompareAndSwap(nil, &p)
+	l.cancel()
+}

@@ -13,6 +13,7 @@ const (
 	strangerEvery   = 30 * time.Minute
 	strangersAnHour = 10
 	strangersKept   = 1000
+	strangersAtOnce = 100 // that wait for the supervisor; more go without a word
 )
 
 // What a stranger is told. It names nobody.
@@ -53,29 +54,34 @@ func (s *strangers) mayTell(user string, now time.Time) bool {
 	return true
 }
 
-// stranger answers somebody who is not let in and wrote to the bot directly.
-// A one-time code proves an owner; anything else is a request, which the
-// supervisor keeps for a person to decide.
+// receive answers people who are not let in and wrote to the bot directly, one
+// after another. It is a lane's.
+func (l *life) receive(batch []judged) {
+	defer l.contain()
+	for _, j := range batch {
+		l.stranger(j)
+	}
+}
+
+// stranger answers one of them. A one-time code proves an owner; anything else
+// is a request, which the supervisor keeps for a person to decide.
 func (l *life) stranger(j judged) {
-	l.tally.ignored(string(j.verdict.Step))
-	l.work.Go(func() {
-		ctx, cancel := context.WithTimeout(l.ctx, askTimeout)
-		defer cancel()
-		from := j.message.Sender
-		ask := Request{Kind: "request", User: from.ID, Name: from.Username}
-		if code := strings.TrimSpace(j.message.Text); ownerCode.MatchString(code) {
-			ask.Kind, ask.Code = "code", code
-		}
-		reply, err := l.link.Ask(ctx, ask)
-		switch {
-		case err == nil && reply.OK && ask.Kind == "code":
-			l.say(j, provedLine)
-		case l.strangers.mayTell(from.ID, time.Now()):
-			l.say(j, strangerLine)
-		default:
-			l.say(j)
-		}
-	})
+	ctx, cancel := context.WithTimeout(l.ctx, askTimeout)
+	defer cancel()
+	from := j.message.Sender
+	ask := Request{Kind: "request", User: from.ID, Name: from.Username}
+	if code := strings.TrimSpace(j.message.Text); ownerCode.MatchString(code) {
+		ask.Kind, ask.Code = "code", code
+	}
+	reply, err := l.link.Ask(ctx, ask)
+	switch {
+	case err == nil && reply.OK && ask.Kind == "code":
+		l.say(j, provedLine)
+	case l.strangers.mayTell(from.ID, time.Now()):
+		l.say(j, strangerLine)
+	default:
+		l.say(j)
+	}
 }
 
 // askTimeout bounds waiting for the supervisor to write something down.

@@ -3,15 +3,17 @@ package channel
 import (
 	"context"
 	"errors"
-	"fmt"
+	"maps"
+	"slices"
+	"time"
 
-	"rcsupervisor/channel/agent"
 	"rcsupervisor/channel/chat"
 	"rcsupervisor/channel/ddp"
+	"rcsupervisor/channel/post"
 	"rcsupervisor/channel/rest"
-	"rcsupervisor/dedup"
 	"rcsupervisor/healthcheck"
 	"rcsupervisor/profile"
+	"rcsupervisor/sealed"
 )
 
 // wire is the REST client there is at the moment of each call: a new token
@@ -32,6 +34,16 @@ func (w wire) Delete(ctx context.Context, room, id string) error {
 
 func (l *life) react(ctx context.Context, message, emoji string, on bool) error {
 	return l.client.Load().React(ctx, message, emoji, on)
+}
+
+// asked returns how long a failed call asks to wait, 0 when it doesn't say, and
+// takes note that the server limits us.
+func (l *life) asked(err error) time.Duration {
+	if errors.Is(err, rest.ErrRateLimited) {
+		l.limited.Store(time.Now().Unix())
+		l.touched()
+	}
+	return post.Asked(err)
 }
 
 // newClient makes the REST client for settings and credentials.
@@ -70,22 +82,32 @@ func (l *life) typing(room, thread string, on bool) {
 	c.Call("stream-notify-room", room+"/user-activity", name, activity, extra)
 }
 
-// apply takes new settings, access or credentials into use. Runs on the loop.
+// apply takes new settings, access or credentials into use, or leaves
+// everything as it was. Runs on the loop.
 func (l *life) apply(a Apply) error {
 	next := l.start
 	next.Settings, next.Access, next.Credentials = a.Settings, a.Access, a.Credentials
 	next.Siblings, next.CA = a.Siblings, a.CA
-	if a.Reconnect {
-		client, err := l.newClient(next)
+	client, err := l.anotherClient(next, a.Reconnect)
+	if err != nil {
+		return err
+	}
+	if !sameAgent(l.start, next) {
+		hired, err := l.env.Agent(next, l.link)
 		if err != nil {
+			client.close(l)
 			return err
 		}
-		l.client.Swap(client).Close()
+		l.staff.replace(hired)
 	}
-	was := l.start.Access
+	client.use(l)
+	was := l.start
 	l.start = next
-	l.rules.Store(newRules(next, l.username))
-	l.dropUnwelcome(was)
+	l.rules.Store(newRules(next, l.username, l.roles...))
+	l.dropUnwelcome(was.Access)
+	if next.Settings.Health.Check != was.Settings.Health.Check {
+		l.checks.Reset(next.Settings.Health.Check)
+	}
 	if c := l.socket.Load(); c != nil {
 		c.SetHealth(next.Settings.Health.Silence, next.Settings.Health.Ping)
 	}
@@ -93,6 +115,38 @@ func (l *life) apply(a Apply) error {
 		l.conn.cancel(&ddp.End{Reason: healthcheck.Reload, Err: errors.New("the profile's files changed")})
 	}
 	return nil
+}
+
+// sameAgent reports whether nothing changed that an agent is started with.
+func sameAgent(a, b Start) bool {
+	x, y := a.Settings.Agent, b.Settings.Agent
+	return x.Kind == y.Kind && slices.Equal(x.Command, y.Command) && slices.Equal(x.Secrets, y.Secrets) &&
+		maps.Equal(x.Env, y.Env) && maps.EqualFunc(a.Credentials.Values, b.Credentials.Values, sealed.Secret.Equal)
+}
+
+// another is a client that is to take the place of the one there is; the zero
+// one is none.
+type another struct{ client *rest.Client }
+
+func (l *life) anotherClient(next Start, wanted bool) (another, error) {
+	if !wanted {
+		return another{}, nil
+	}
+	client, err := l.newClient(next)
+	return another{client}, err
+}
+
+func (a another) use(l *life) {
+	if a.client != nil {
+		another{l.client.Swap(a.client)}.close(l)
+	}
+}
+
+// close lets a client go, which waits for its dials to break off.
+func (a another) close(l *life) {
+	if a.client != nil {
+		l.work.Go(l.guarded(a.client.Close))
+	}
 }
 
 // dropUnwelcome takes out what people have waiting who are no longer let in.
@@ -103,17 +157,4 @@ func (l *life) dropUnwelcome(was profile.Access) {
 			l.talks.Drop(p.ID)
 		}
 	}
-}
-
-// openStore is the real store.
-func openStore(path, bot string) (dedup.Store, error) {
-	return dedup.Open(path, dedup.Options{Bot: bot})
-}
-
-// newAgent makes the agent the settings name.
-func newAgent(s Start, _ Link) (agent.Agent, error) {
-	if kind := s.Settings.Agent.Kind; kind != "echo" {
-		return nil, fmt.Errorf("agent.kind %q is not supported by this build", kind)
-	}
-	return agent.Echo{}, nil
 }

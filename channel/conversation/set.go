@@ -5,11 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"time"
 
 	"rcsupervisor/channel/agent"
 	"rcsupervisor/channel/chat"
 	"rcsupervisor/dedup"
+	"rcsupervisor/internal/lane"
 )
 
 // A Key names a conversation: a room, and a thread of it or "".
@@ -21,9 +21,11 @@ type Item struct {
 	ID      dedup.ID
 	Asker   string // user id
 	Message chat.Message
+	Room    string // the room's name for people, "" where it isn't known
 	Text    string // the question itself, without the mention
 	Role    string // owner or member
 	Kind    string // direct, group or channel
+	Direct  bool   // the server keeps the room as a direct one, of however many
 	Bare    bool   // an owner's command, given to the agent as it is
 }
 
@@ -34,10 +36,19 @@ var (
 	ErrEnding  = errors.New("the channel is ending")
 )
 
+// What Put refuses with. Neither takes the question: a full conversation's
+// asker is to be told, and at the end the store keeps it for the next start.
+var (
+	ErrFull    = errors.New("as many questions wait as may")
+	ErrClosing = errors.New("no more questions are taken")
+)
+
 // Config is what conversations work with. All fields are needed.
 type Config struct {
 	Store dedup.Store
-	Agent func() agent.Agent
+	// Hire returns the agent that there is now; done is called when the turn
+	// it was hired for is over.
+	Hire func() (a agent.Agent, done func())
 	// Prepare makes what the agent is given of an item. It runs when the
 	// item's turn has come, so that it sees the room as it is then.
 	Prepare func(context.Context, Item) (agent.Question, error)
@@ -49,7 +60,11 @@ type Config struct {
 	// Ended is called once for every item taken, with how it ended.
 	Ended func(Item, Ending)
 	Queue func() int // limits.queue
-	Log   *slog.Logger
+	Size  func() int // of one part, in UTF-16 units
+	// Caught is called with the value of a panic. The goroutine it came in has
+	// ended, and nothing is to be expected of its conversation any more.
+	Caught func(any)
+	Log    *slog.Logger
 }
 
 // An Ending is how an item left its conversation.
@@ -65,16 +80,20 @@ const (
 )
 
 // A Set is all conversations of a profile. Its methods may be called from any
-// goroutine. A conversation without questions costs nothing.
+// goroutine and, save Drained and Close, wait for nothing. A conversation
+// without questions costs nothing.
 type Set struct {
 	Config
 	group sync.WaitGroup
-	life  context.Context // ends with Close, whose cause is ErrEnding; turns outlive the call that put them
+	says  lane.Lane[said] // what is said without an agent, one after another
+	life  context.Context // ends with End, whose cause is ErrEnding; turns outlive the call that put them
 	end   context.CancelCauseFunc
 
 	mu      sync.Mutex
 	open    map[Key]*talk // guarded by mu, with all that is in it
 	closing bool
+	saying  int           // of says, not yet stored
+	idle    chan struct{} // closed when nothing runs, waits or is being said; nil while nobody asked
 }
 
 // A talk is one conversation that has something to do. Its goroutine ends when
@@ -89,17 +108,18 @@ type talk struct {
 func New(c Config) *Set {
 	s := &Set{Config: c, open: make(map[Key]*talk)}
 	s.life, s.end = context.WithCancelCause(context.Background())
+	s.says = lane.Lane[said]{Group: &s.group, Do: s.store}
 	return s
 }
 
 // Put adds a question to its conversation. place is how many are before it, the
-// running one included; ok is false when the queue is full and nothing was
-// taken. missed questions, which were caught up, are outside limits.queue.
-func (s *Set) Put(item Item, missed bool) (place int, ok bool) {
+// running one included. With an error (ErrFull, ErrClosing) nothing was taken.
+// missed questions, which were caught up, are outside limits.queue.
+func (s *Set) Put(item Item, missed bool) (place int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
-		return 0, false
+		return 0, ErrClosing
 	}
 	t := s.open[item.Key]
 	if t == nil {
@@ -107,14 +127,14 @@ func (s *Set) Put(item Item, missed bool) (place int, ok bool) {
 		s.open[item.Key] = t
 		s.group.Go(func() { s.run(item.Key, t) })
 	} else if !missed && len(t.waiting) >= s.Queue() {
-		return 0, false
+		return 0, ErrFull
 	}
 	place = len(t.waiting)
 	if t.running != nil {
 		place++
 	}
 	t.waiting = append(t.waiting, item)
-	return place, true
+	return place, nil
 }
 
 // Running returns the item whose turn is running.
@@ -158,26 +178,35 @@ func (s *Set) Edit(id string, change func(*Item)) bool {
 
 // Drop takes out what a person has waiting and cancels his running turn.
 func (s *Set) Drop(asker string) {
+	s.drop(func(i *Item) bool { return i.Asker == asker }, true)
+}
+
+// Withdraw takes out a question that waits and was deleted meanwhile. One that
+// runs is left alone: its asker gets an answer he may still want.
+func (s *Set) Withdraw(id string) {
+	s.drop(func(i *Item) bool { return i.ID.Message == id }, false)
+}
+
+func (s *Set) drop(match func(*Item) bool, running bool) {
 	s.mu.Lock()
-	var dropped []Item
+	defer s.mu.Unlock()
+	if s.life.Err() != nil {
+		return
+	}
 	for _, t := range s.open {
 		kept := t.waiting[:0]
 		for _, item := range t.waiting {
-			if item.Asker == asker {
-				dropped = append(dropped, item)
+			if match(&item) {
+				s.sayLocked(said{id: item.ID, key: item.Key, over: func() { s.Ended(item, DroppedEnding) }})
 			} else {
 				kept = append(kept, item)
 			}
 		}
+		clear(t.waiting[len(kept):])
 		t.waiting = kept
-		if t.running != nil && t.running.Asker == asker {
+		if running && t.running != nil && match(t.running) {
 			t.cancel(ErrDropped)
 		}
-	}
-	s.mu.Unlock()
-	for _, item := range dropped {
-		s.settleSilently(item)
-		s.Ended(item, DroppedEnding)
 	}
 }
 
@@ -185,6 +214,10 @@ func (s *Set) Drop(asker string) {
 func (s *Set) Busy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.busyLocked()
+}
+
+func (s *Set) busyLocked() int {
 	n := 0
 	for _, t := range s.open {
 		n += len(t.waiting)
@@ -195,34 +228,9 @@ func (s *Set) Busy() int {
 	return n
 }
 
-// Close cancels what runs, leaves what waits to the store, and waits for both
-// to end.
-func (s *Set) Close() {
-	s.mu.Lock()
-	s.closing = true
-	s.mu.Unlock()
-	s.end(ErrEnding)
-	s.group.Wait()
-}
-
-// Drained waits until no question runs or waits, or for ctx.
-func (s *Set) Drained(ctx context.Context) error {
-	tick := time.NewTicker(drainTick)
-	defer tick.Stop()
-	for s.Busy() > 0 {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-const drainTick = 50 * time.Millisecond
-
 // run is the goroutine of one conversation.
 func (s *Set) run(k Key, t *talk) {
+	defer s.contain()
 	for {
 		ctx, item, ok := s.next(k, t)
 		if !ok {
@@ -241,20 +249,32 @@ func (s *Set) run(k Key, t *talk) {
 // there is none.
 func (s *Set) next(k Key, t *talk) (context.Context, Item, bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
-		for _, left := range t.waiting {
-			defer s.Ended(left, LeftEnding)
+	var left []Item
+	defer func() {
+		s.mu.Unlock()
+		for _, item := range left {
+			s.Ended(item, LeftEnding)
 		}
-		t.waiting = nil
+	}()
+	if s.closing {
+		left, t.waiting = t.waiting, nil
 	}
 	if len(t.waiting) == 0 {
 		delete(s.open, k)
+		s.idleLocked()
 		return nil, Item{}, false
 	}
 	item := t.waiting[0]
+	t.waiting[0] = Item{}
 	t.waiting = t.waiting[1:]
 	ctx, cancel := context.WithCancelCause(s.life)
 	t.running, t.cancel = &item, cancel
 	return ctx, item, true
+}
+
+// contain keeps a panic from ending more than its channel.
+func (s *Set) contain() {
+	if p := recover(); p != nil {
+		s.Caught(p)
+	}
 }

@@ -68,14 +68,25 @@ type house struct {
 	owed    []dedup.Part
 	ended   map[string][]Ending
 	working int
+	hired   int
 }
 
 func newHouse(t *testing.T) *house {
 	h := &house{store: dedup.NewMemory(), agent: &scripted{turns: make(chan *turn, 100)}, ended: map[string][]Ending{}}
 	h.Set = New(Config{
 		Store: h.store, Log: slog.New(slog.DiscardHandler),
-		Agent: func() agent.Agent { return h.agent },
-		Queue: func() int { return 2 },
+		Hire: func() (agent.Agent, func()) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.hired++
+			return h.agent, func() {
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				h.hired--
+			}
+		},
+		Queue: func() int { return 2 }, Size: func() int { return PartSize },
+		Caught: func(p any) { panic(p) },
 		Prepare: func(_ context.Context, i Item) (agent.Question, error) {
 			return agent.Question{Message: agent.Message{ID: i.ID.Message, Text: i.Text}}, nil
 		},
@@ -108,8 +119,8 @@ func newHouse(t *testing.T) *house {
 				t.Errorf("%s ended %d times: %v", id, len(e), e)
 			}
 		}
-		if h.working != 0 {
-			t.Errorf("%d signs of work were never ended", h.working)
+		if h.working != 0 || h.hired != 0 {
+			t.Errorf("%d signs of work were never ended, %d agents never released", h.working, h.hired)
 		}
 	})
 	return h
@@ -145,17 +156,17 @@ func TestOneTurnAtATimeInARoomAndSeveralInMany(t *testing.T) {
 		h := newHouse(t)
 		now := time.Now()
 		for i, name := range []string{"a", "b", "c"} {
-			place, ok := h.Put(h.item(t, name, "room", "alice"), false)
-			if !ok || place != i {
-				t.Errorf("%s: place %d, %v", name, place, ok)
+			place, err := h.Put(h.item(t, name, "room", "alice"), false)
+			if err != nil || place != i {
+				t.Errorf("%s: place %d, %v", name, place, err)
 			}
 			synctest.Wait()
 		}
-		if _, ok := h.Put(h.item(t, "d", "room", "alice"), false); ok {
-			t.Error("a full queue took one more")
+		if _, err := h.Put(h.item(t, "d", "room", "alice"), false); !errors.Is(err, ErrFull) {
+			t.Errorf("a full queue took one more: %v", err)
 		}
-		if _, ok := h.Put(h.item(t, "e", "room", "alice"), true); !ok {
-			t.Error("a missed question was refused; it is outside the queue's limit")
+		if _, err := h.Put(h.item(t, "e", "room", "alice"), true); err != nil {
+			t.Errorf("a missed question was refused, and is outside the queue's limit: %v", err)
 		}
 		h.Put(h.item(t, "x", "other", "bob"), false)
 		synctest.Wait()
@@ -305,8 +316,8 @@ func TestTheEndOfTheChannelLeavesQuestionsToTheStore(t *testing.T) {
 		if got := h.texts(); len(got) != 0 {
 			t.Errorf("owed %q", got)
 		}
-		if _, ok := h.Put(Item{}, false); ok {
-			t.Error("a question was taken after the end")
+		if _, err := h.Put(Item{}, false); !errors.Is(err, ErrClosing) {
+			t.Errorf("a question was taken after the end: %v", err)
 		}
 	})
 }

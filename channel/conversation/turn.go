@@ -7,22 +7,7 @@ import (
 	"time"
 
 	"rcsupervisor/channel/agent"
-	"rcsupervisor/channel/post"
 	"rcsupervisor/dedup"
-)
-
-// Bounds of one answer. What lies beyond is not posted, and the room is told.
-const (
-	maxAnswer = 400_000 // bytes kept of an agent's text
-	maxParts  = 20
-	partSize  = 4800 // UTF-16 units; Rocket.Chat's own bound is 5000
-)
-
-// The steps of parts. They go into the derived id of what is posted, so they
-// never change.
-const (
-	StepAnswer = "answer"
-	StepNote   = "note"
 )
 
 // What a person is told when his question got no answer. None of it quotes
@@ -31,39 +16,44 @@ const (
 	NoteInterrupted = "I was interrupted while I worked on this, and did not start again. Please ask once more if you still need it."
 	NoteStopped     = "Stopped."
 	NoteFailed      = "I could not answer this: the agent behind me failed. Please try again; if it goes on, tell whoever runs me."
-	noteCut         = "(The answer was longer than I may post; this is where I cut it.)"
 )
 
 // turn takes one item from claimed to answered and says how it ended.
 func (s *Set) turn(ctx context.Context, item Item) Ending {
-	if !s.step(ctx, item, "give", func(ctx context.Context) error { return s.Store.Give(ctx, item.ID) }) {
-		return s.unfinished(ctx, item)
+	if !s.step(ctx, item.ID, "give", func(ctx context.Context) error { return s.Store.Give(ctx, item.ID) }) {
+		return s.unanswered(ctx, item)
 	}
 	done := s.Working(item)
 	defer done()
 	text, err := s.ask(ctx, item)
-	switch {
-	case errors.Is(context.Cause(ctx), ErrEnding):
-		return LeftEnding // given: the next start says that it was interrupted
-	case errors.Is(context.Cause(ctx), ErrDropped):
-		return s.answer(item, StepNote, nil, DroppedEnding)
-	case errors.Is(context.Cause(ctx), ErrStopped):
-		return s.answer(item, StepNote, []string{NoteStopped}, StoppedEnding)
-	case err != nil:
-		s.Log.Warn("a turn failed", "message", item.ID.Message, "err", err)
-		return s.answer(item, StepNote, []string{NoteFailed}, FailedEnding)
+	if err == nil && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrEnding)) {
+		return s.answer(item, StepAnswer, cut(text, s.Size()), AnsweredEnding)
 	}
-	return s.answer(item, StepAnswer, parts(text), AnsweredEnding)
+	if ctx.Err() == nil {
+		s.Log.Warn("a turn failed", "message", item.ID.Message, "err", err)
+	}
+	return s.unanswered(ctx, item)
 }
 
-// unfinished is the ending of an item that could not be given.
-func (s *Set) unfinished(ctx context.Context, item Item) Ending {
-	if errors.Is(context.Cause(ctx), ErrEnding) || context.Cause(ctx) == nil {
-		return LeftEnding
+// unanswered ends an item that has no answer, in the way that ctx's cause asks
+// for.
+func (s *Set) unanswered(ctx context.Context, item Item) Ending {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, ErrEnding):
+		return LeftEnding // what was given is told at the next start, what was not is asked then
+	case errors.Is(cause, ErrDropped):
+		return s.answer(item, StepNote, nil, DroppedEnding)
+	case errors.Is(cause, ErrStopped):
+		return s.answer(item, StepNote, []string{NoteStopped}, StoppedEnding)
 	}
-	s.settleSilently(item)
-	return StoppedEnding
+	return s.answer(item, StepNote, []string{NoteFailed}, FailedEnding)
 }
+
+// Why a turn has no answer although its agent did not say so.
+var (
+	errCancelled = errors.New("the agent ended the turn")
+	errNoDone    = errors.New("the agent's turn broke off without an end")
+)
 
 // ask runs the agent's turn to its Done and returns the text of the answer.
 func (s *Set) ask(ctx context.Context, item Item) (string, error) {
@@ -71,12 +61,28 @@ func (s *Set) ask(ctx context.Context, item Item) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	turn, err := s.Agent().Begin(ctx, question)
+	hired, release := s.Hire()
+	defer release()
+	turn, err := hired.Begin(ctx, question)
 	if err != nil {
 		return "", err
 	}
 	stop := context.AfterFunc(ctx, turn.Cancel)
 	defer stop()
+	text, end := s.read(turn, item)
+	switch {
+	case end.Err != nil:
+		return "", end.Err
+	case end.Stop == agent.Ended, end.Stop == agent.Refused && text != "":
+		return text, nil
+	case end.Stop == "":
+		return "", errNoDone
+	}
+	return "", errCancelled
+}
+
+// read takes in a turn's events up to its Done.
+func (s *Set) read(turn agent.Turn, item Item) (string, agent.Done) {
 	var text strings.Builder
 	var end agent.Done
 	for event := range turn.Events() {
@@ -94,7 +100,7 @@ func (s *Set) ask(ctx context.Context, item Item) (string, error) {
 			end = e
 		}
 	}
-	return text.String(), end.Err
+	return text.String(), end
 }
 
 // rejection picks the option that refuses, "" where none does.
@@ -109,33 +115,11 @@ func rejection(options []agent.Option) string {
 	return ""
 }
 
-// parts cuts an answer to what is posted of it.
-func parts(text string) []string {
-	if silent(text) {
-		return nil
-	}
-	cut := post.Split(text, partSize)
-	if len(cut) > maxParts || len(text) >= maxAnswer {
-		cut = append(cut[:min(len(cut), maxParts)], noteCut)
-	}
-	return cut
-}
-
-// silent reports whether a whole answer is one of Hermes' silence tokens, or
-// nothing at all.
-func silent(text string) bool {
-	switch strings.TrimSpace(text) {
-	case "", "[SILENT]", "SILENT", "NO_REPLY", "NO REPLY":
-		return true
-	}
-	return false
-}
-
 // answer stores what is owed for an item and hands it to be delivered.
 func (s *Set) answer(item Item, step string, texts []string, ending Ending) Ending {
 	owed := Parts(item.ID, item.Key, step, texts, time.Now())
 	// A person who stops the turn no longer changes an answer that exists.
-	if !s.step(s.life, item, "answer", func(ctx context.Context) error { return s.Store.Answer(ctx, item.ID, owed) }) {
+	if !s.step(s.life, item.ID, "answer", func(ctx context.Context) error { return s.Store.Answer(ctx, item.ID, owed) }) {
 		return LeftEnding
 	}
 	if len(owed) > 0 {
@@ -144,46 +128,50 @@ func (s *Set) answer(item Item, step string, texts []string, ending Ending) Endi
 	return ending
 }
 
-// Parts makes the parts of one answer.
-func Parts(id dedup.ID, k Key, step string, texts []string, now time.Time) []dedup.Part {
-	owed := make([]dedup.Part, len(texts))
-	for i, text := range texts {
-		owed[i] = dedup.Part{Question: id, Index: i, Step: step, Room: k.Room, Thread: k.Thread, Text: text, Owed: now}
-	}
-	return owed
-}
+// How a store that can't be written to is treated: left alone for storeRetry,
+// and at the end asked once more for lastTry, so that an answer that was made
+// is not thrown away for a few milliseconds.
+const (
+	storeRetry = 2 * time.Second
+	lastTry    = time.Second
+)
 
-// step takes one durable step of an item, again and again while the store can't
-// be written to: an answer that was made is not thrown away, and a question
-// that was claimed is not forgotten. It reports false when ctx ended first.
-func (s *Set) step(ctx context.Context, item Item, name string, take func(context.Context) error) bool {
+// step takes one durable step of a question, again and again while the store
+// can't be written to: a question that was claimed is not forgotten. It reports
+// false when ctx ended first.
+func (s *Set) step(ctx context.Context, id dedup.ID, name string, take func(context.Context) error) bool {
 	for try := 0; ; try++ {
-		err := take(ctx)
-		if err == nil {
+		err := s.try(ctx, take)
+		switch {
+		case err == nil:
 			return true
-		}
-		if ctx.Err() != nil {
+		case errors.Is(err, dedup.ErrUnknown), errors.Is(err, dedup.ErrOrder), errors.Is(err, dedup.ErrTooLarge):
+			s.Log.Error("a question is not where it should be in the store", "message", id.Message, "step", name, "err", err)
 			return false
-		}
-		if errors.Is(err, dedup.ErrUnknown) || errors.Is(err, dedup.ErrOrder) {
-			s.Log.Error("a question is not where it should be in the store", "message", item.ID.Message, "step", name, "err", err)
+		case ctx.Err() != nil:
 			return false
+		case try == 0:
+			s.Log.Warn("the store can't be written to; waiting", "message", id.Message, "step", name, "err", err)
 		}
-		if try == 0 {
-			s.Log.Warn("the store can't be written to; waiting", "message", item.ID.Message, "step", name, "err", err)
-		}
+		pause := time.NewTimer(storeRetry)
 		select {
-		case <-time.After(storeRetry):
+		case <-pause.C:
 		case <-ctx.Done():
-			return false
+			pause.Stop()
 		}
 	}
 }
 
-// storeRetry is how long a store that can't be written to is left alone.
-const storeRetry = 2 * time.Second
-
-// settleSilently ends an item that waited and is owed nothing.
-func (s *Set) settleSilently(item Item) {
-	s.step(s.life, item, "answer", func(ctx context.Context) error { return s.Store.Answer(ctx, item.ID, nil) })
+// try takes a step once. At the end of the channel it may still be taken; not
+// so for a turn that was cancelled by itself.
+func (s *Set) try(ctx context.Context, take func(context.Context) error) error {
+	if ctx.Err() == nil {
+		return take(ctx)
+	}
+	if ctx != s.life {
+		return context.Cause(ctx)
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTry)
+	defer cancel()
+	return take(last)
 }

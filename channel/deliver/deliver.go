@@ -24,26 +24,34 @@ type Poster interface {
 type Config struct {
 	Store   dedup.Store
 	Poster  Poster
-	Age     func() time.Duration // limits.answer_age, asked for each part
+	Age     func() time.Duration // limits.answer_age, asked for each try
 	Settled func(dedup.Part, dedup.Outcome)
 	Asked   func(error) time.Duration // how long a failure asks to wait, 0: it doesn't say
-	Log     *slog.Logger
+	// Doomed is the reason of a part that has failed so often with err that it
+	// is given up, "" to go on.
+	Doomed func(err error, tries int) string
+	Caught func(any) // gets the value of a panic; see conversation.Config
+	Log    *slog.Logger
 }
 
-// A Delivery owes parts to rooms. Owe and SetOnline may be called from any
-// goroutine; Close waits for what runs.
+// errOffline cancels what is being posted when the connection ends.
+var errOffline = errors.New("no connection is online")
+
+// A Delivery owes parts to rooms. Owe, Owed and SetOnline may be called from
+// any goroutine and wait for nothing; Close waits for what runs.
 type Delivery struct {
 	Config
 	ctx    context.Context // ends with Close; lanes outlive the call that started them
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 
-	mu     sync.Mutex
-	online chan struct{} // closed while online
-	isOn   bool
-	rooms  map[string]*room
-	owed   int
-	idle   chan struct{} // closed while nothing is owed
+	mu      sync.Mutex
+	online  context.Context // ends with the connection; nil while there is none
+	offline context.CancelCauseFunc
+	arrived chan struct{} // closed when a connection comes online
+	rooms   map[string]*room
+	owed    int
+	idle    chan struct{} // closed while nothing is owed
 }
 
 // A room is what is owed to one room, in order.
@@ -54,28 +62,24 @@ type room struct {
 
 // New returns a Delivery that is not online.
 func New(c Config) *Delivery {
-	d := &Delivery{Config: c, online: make(chan struct{}), rooms: make(map[string]*room), idle: make(chan struct{})}
+	d := &Delivery{Config: c, arrived: make(chan struct{}), rooms: make(map[string]*room), idle: make(chan struct{})}
 	close(d.idle)
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
 
 // Owe posts parts that the store holds as owed, behind what their rooms are
-// owed already.
+// owed already. After Close they stay in the store.
 func (d *Delivery) Owe(parts []dedup.Part) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.ctx.Err() != nil {
+		return
+	}
 	for _, p := range parts {
 		r := d.rooms[p.Room]
 		if r == nil {
-			r = &room{}
-			r.lane.Group = &d.group
-			r.lane.Do = func(batch []dedup.Part) {
-				for _, p := range batch {
-					d.post(p)
-					d.left(p.Room)
-				}
-			}
+			r = &room{lane: lane.Lane[dedup.Part]{Group: &d.group, Do: d.postAll}}
 			d.rooms[p.Room] = r
 		}
 		if d.owed == 0 {
@@ -84,6 +88,19 @@ func (d *Delivery) Owe(parts []dedup.Part) {
 		r.count++
 		d.owed++
 		r.lane.Put(p)
+	}
+}
+
+// postAll is a room's lane.
+func (d *Delivery) postAll(batch []dedup.Part) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.Caught(p)
+		}
+	}()
+	for _, p := range batch {
+		d.post(p)
+		d.left(p.Room)
 	}
 }
 
@@ -100,17 +117,20 @@ func (d *Delivery) left(name string) {
 	}
 }
 
-// SetOnline says whether there is a connection to post beside.
+// SetOnline says whether there is a connection to post beside. When it ends,
+// what is being posted is broken off; its id finds out later whether it was.
 func (d *Delivery) SetOnline(on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case on && !d.isOn:
-		close(d.online)
-	case !on && d.isOn:
-		d.online = make(chan struct{})
+	case on && d.online == nil:
+		d.online, d.offline = context.WithCancelCause(d.ctx)
+		close(d.arrived)
+	case !on && d.online != nil:
+		d.offline(errOffline)
+		d.online, d.offline = nil, nil
+		d.arrived = make(chan struct{})
 	}
-	d.isOn = on
 }
 
 // Owed returns how many parts are still owed.
@@ -136,50 +156,80 @@ func (d *Delivery) Drained(ctx context.Context) error {
 // Close stops posting and waits for the calls under way to end. What is still
 // owed stays in the store.
 func (d *Delivery) Close() {
+	d.mu.Lock()
 	d.cancel()
+	d.mu.Unlock()
 	d.group.Wait()
 }
 
 // post tries one part until it is settled or the delivery ends.
 func (d *Delivery) post(p dedup.Part) {
-	for try := 0; d.waitOnline(p); try++ {
-		outcome, err := dedup.Outcome{Reason: Late}, error(nil)
-		ctx, cancel := context.WithDeadline(d.ctx, p.Owed.Add(d.Age()))
-		if ctx.Err() == nil {
-			outcome, err = d.Poster.Post(ctx, p)
-		}
-		cancel()
+	for tries := 1; ; tries++ {
+		online, ok := d.connected(p)
 		if d.ctx.Err() != nil {
 			return
 		}
-		if err == nil {
+		outcome, err := dedup.Outcome{Reason: Late}, error(nil)
+		if ok {
+			outcome, err = d.say(online, p)
+		}
+		switch reason := d.doomed(err, tries); {
+		case err == nil:
 			d.settle(p, outcome)
 			return
+		case reason != "":
+			d.settle(p, dedup.Outcome{Reason: reason})
+			return
+		case d.ctx.Err() != nil:
+			return
+		case online.Err() != nil:
+			tries = 0 // the connection ended, which says nothing of the part
+		default:
+			d.Log.Debug("not posted yet", "message", p.Question.Message, "part", p.Index, "try", tries, "err", err)
+			d.pause(max(wait(tries-1), d.Asked(err)), d.lateAt(p))
 		}
-		d.Log.Debug("not posted yet", "message", p.Question.Message, "part", p.Index, "try", try+1, "err", err)
-		d.pause(max(wait(try), d.Asked(err)))
 	}
 }
 
-// waitOnline waits for a connection, at most until the part is late. It
-// reports false when the delivery has ended.
-func (d *Delivery) waitOnline(p dedup.Part) bool {
-	d.mu.Lock()
-	online := d.online
-	d.mu.Unlock()
-	select {
-	case <-online:
-		return d.ctx.Err() == nil
-	default:
+func (d *Delivery) doomed(err error, tries int) string {
+	if err == nil {
+		return ""
 	}
-	late := time.NewTimer(time.Until(p.Owed.Add(d.Age())))
+	return d.Doomed(err, tries)
+}
+
+// say posts a part beside the connection that is online, while it is not late.
+func (d *Delivery) say(online context.Context, p dedup.Part) (dedup.Outcome, error) {
+	ctx, cancel := context.WithDeadline(online, d.lateAt(p))
+	defer cancel()
+	if ctx.Err() != nil && online.Err() == nil {
+		return dedup.Outcome{Reason: Late}, nil
+	}
+	return d.Poster.Post(ctx, p)
+}
+
+func (d *Delivery) lateAt(p dedup.Part) time.Time { return p.Owed.Add(d.Age()) }
+
+// connected waits for a connection. It reports false when the part is late by
+// then, or the delivery has ended.
+func (d *Delivery) connected(p dedup.Part) (context.Context, bool) {
+	late := time.NewTimer(time.Until(d.lateAt(p)))
 	defer late.Stop()
-	select {
-	case <-online:
-	case <-late.C:
-	case <-d.ctx.Done():
+	for {
+		d.mu.Lock()
+		online, arrived := d.online, d.arrived
+		d.mu.Unlock()
+		if online != nil {
+			return online, true
+		}
+		select {
+		case <-arrived:
+		case <-late.C:
+			return nil, false
+		case <-d.ctx.Done():
+			return nil, false
+		}
 	}
-	return d.ctx.Err() == nil
 }
 
 // settle stores how a part ended, however long the store can't be written to:
@@ -198,11 +248,16 @@ func (d *Delivery) settle(p dedup.Part, o dedup.Outcome) {
 		if try == 0 {
 			d.Log.Warn("an answer was posted and can't be marked so", "message", p.Question.Message, "err", err)
 		}
-		d.pause(wait(try))
+		d.pause(wait(try), time.Time{})
 	}
 }
 
-func (d *Delivery) pause(t time.Duration) {
+// pause waits for t, at most until a moment unless it is zero, and no longer
+// than the delivery lives.
+func (d *Delivery) pause(t time.Duration, until time.Time) {
+	if !until.IsZero() {
+		t = min(t, time.Until(until))
+	}
 	timer := time.NewTimer(t)
 	defer timer.Stop()
 	select {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,9 +26,14 @@ type said struct {
 	at     []time.Time
 	answer func(p dedup.Part, try int) (dedup.Outcome, error)
 	tries  map[string]int
+	hang   atomic.Bool // until ctx ends
 }
 
 func (s *said) Post(ctx context.Context, p dedup.Part) (dedup.Outcome, error) {
+	if s.hang.Load() {
+		<-ctx.Done()
+		return dedup.Outcome{}, ctx.Err()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := fmt.Sprint(p.Question.Message, p.Index)
@@ -66,6 +72,13 @@ func newHouse(t *testing.T, answer func(p dedup.Part, try int) (dedup.Outcome, e
 	h.Delivery = New(Config{
 		Store: h.store, Poster: h.said, Log: slog.New(slog.DiscardHandler),
 		Age: func() time.Duration { return time.Hour }, Asked: func(error) time.Duration { return h.asked },
+		Doomed: func(err error, tries int) string {
+			if errors.Is(err, errDoomed) && tries == 3 {
+				return "doomed"
+			}
+			return ""
+		},
+		Caught: func(p any) { panic(p) },
 		Settled: func(p dedup.Part, o dedup.Outcome) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -106,6 +119,8 @@ func (h *house) owedInStore(t *testing.T) (n int) {
 	}
 	return n
 }
+
+var errDoomed = errors.New("no")
 
 func posted(dedup.Part, int) (dedup.Outcome, error) { return dedup.Outcome{MessageID: "m"}, nil }
 
@@ -241,5 +256,66 @@ func TestWhatIsOwedAtTheEndStaysInTheStore(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_ = h.Drained(ctx)
+	})
+}
+
+// A post under way when the connection ends is broken off: nothing is posted
+// offline. It is tried again at once with the next connection.
+func TestAPostIsBrokenOffWithItsConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, posted)
+		h.said.hang.Store(true)
+		h.SetOnline(true)
+		h.Owe(h.answered(t, "a", "room", "a1"))
+		synctest.Wait()
+		h.SetOnline(false)
+		h.said.hang.Store(false)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if got := h.said.texts("room"); len(got) != 0 {
+			t.Fatalf("said %v without a connection", got)
+		}
+		h.SetOnline(true)
+		synctest.Wait()
+		if got := h.said.texts("room"); !slices.Equal(got, []string{"a1"}) {
+			t.Errorf("said %v at once with the next connection", got)
+		}
+	})
+}
+
+// What a server will never take doesn't hold up its room for an hour.
+func TestADoomedPartEndsOnceAndLetsTheNextGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, func(p dedup.Part, try int) (dedup.Outcome, error) {
+			if p.Text == "a1" {
+				return dedup.Outcome{}, errDoomed
+			}
+			return posted(p, try)
+		})
+		h.SetOnline(true)
+		began := time.Now()
+		h.Owe(h.answered(t, "a", "room", "a1", "a2"))
+		if err := h.Drained(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.said.texts("room"); !slices.Equal(got, []string{"a2"}) || h.outcomes["a0"].Reason != "doomed" {
+			t.Errorf("said %v, the first ended as %+v", got, h.outcomes["a0"])
+		}
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("the room was held up for %s", took)
+		}
+	})
+}
+
+func TestAfterTheEndPartsAreLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, posted)
+		h.SetOnline(true)
+		h.Close()
+		h.Owe(h.answered(t, "a", "room", "a1"))
+		synctest.Wait()
+		if got := h.said.texts("room"); len(got) != 0 || h.owedInStore(t) != 1 || h.Owed() != 0 {
+			t.Errorf("said %v, %d in the store, %d owed", got, h.owedInStore(t), h.Owed())
+		}
 	})
 }

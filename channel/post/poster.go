@@ -22,6 +22,7 @@ const (
 	Forbidden = "forbidden"
 	RoomGone  = "room-gone"
 	TooLong   = "too-long"
+	Refused   = "refused" // for a reason that doesn't pass, but is none of the above
 )
 
 // A Server is what posting needs of the REST wire.
@@ -99,8 +100,12 @@ func (p *Poster) placed(ctx context.Context, part dedup.Part, m chat.Message) (d
 	if m.RoomID == part.Room {
 		return dedup.Outcome{MessageID: m.ID}, nil
 	}
-	if err := p.Server.Delete(ctx, m.RoomID, m.ID); err != nil && !errors.Is(err, rest.ErrNotFound) {
-		p.Log.Warn("a message went to the wrong room and could not be deleted there",
+	switch err := p.Server.Delete(ctx, m.RoomID, m.ID); {
+	case err == nil, errors.Is(err, rest.ErrNotFound):
+	case passes(err):
+		return dedup.Outcome{}, fmt.Errorf("delete what went to the wrong room: %w", err)
+	default:
+		p.Log.Error("a message went to the wrong room and can't be deleted there",
 			"message", m.ID, "room", m.RoomID, "want", part.Room, "err", err)
 	}
 	return dedup.Outcome{MessageID: m.ID, Reason: Misrouted}, nil
@@ -162,7 +167,42 @@ func hopeless(err error) string {
 // doubtful reports whether the server may have stored the message although it
 // did not say so.
 func doubtful(err error) bool {
-	return errors.Is(err, rest.ErrUnavailable) || errors.Is(err, rest.ErrNotJSON) || errors.Is(err, rest.ErrTooLarge)
+	e, ok := errors.AsType[*rest.Error](err)
+	return ok && e.Uncertain
+}
+
+// passes reports whether a failure says nothing of what was asked, so that it
+// is worth asking again: the server, the budget or the caller was in the way.
+func passes(err error) bool {
+	e, ok := errors.AsType[*rest.Error](err)
+	if !ok {
+		return true
+	}
+	switch e.Kind {
+	case rest.ErrForbidden, rest.ErrNotFound, rest.ErrRoomGone, rest.ErrReadOnly, rest.ErrInvalid, rest.ErrNoRoute:
+		return false
+	}
+	return true
+}
+
+// doomedTries is how often a server may refuse a part for a reason of its own
+// before it is given up: a server that is just starting refuses what it takes
+// a moment later (matterbridge#1011).
+const doomedTries = 5
+
+// Doomed is the reason of a part that was refused so often that it will never
+// be taken, "" to go on trying. What a server refuses must not hold up what
+// its room is owed after it.
+func Doomed(err error, tries int) string {
+	if tries < doomedTries {
+		return ""
+	}
+	for _, kind := range []rest.Kind{rest.ErrInvalid, rest.ErrNoRoute, rest.ErrTwoFactor} {
+		if errors.Is(err, kind) {
+			return Refused
+		}
+	}
+	return ""
 }
 
 // Asked returns how long a failed call asks to wait, 0 when it doesn't say.

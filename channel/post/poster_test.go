@@ -62,6 +62,7 @@ type script struct {
 	sends   []line
 	reads   map[string][]line
 	deleted []string
+	refuse  error // what Delete says
 	sent    []rest.Outgoing
 }
 
@@ -99,10 +100,13 @@ func (s *script) Message(_ context.Context, id string) (chat.Message, error) {
 
 func (s *script) Delete(_ context.Context, _, id string) error {
 	s.deleted = append(s.deleted, id)
-	return nil
+	return s.refuse
 }
 
-func failure(k rest.Kind) error { return &rest.Error{Route: "chat.sendMessage", Kind: k} }
+func failure(k rest.Kind) error {
+	uncertain := k == rest.ErrUnavailable || k == rest.ErrNotJSON
+	return &rest.Error{Route: "chat.sendMessage", Kind: k, Uncertain: uncertain}
+}
 
 var part = dedup.Part{Question: dedup.ID{Message: "q"}, Step: "answer", Room: "room", Text: "hello"}
 
@@ -119,6 +123,7 @@ func TestPost(t *testing.T) {
 		want    dedup.Outcome
 		err     error
 		deleted int
+		refuse  error
 	}{
 		{name: "said", sends: []line{{}}, want: dedup.Outcome{MessageID: id}},
 		{name: "R76: the id is taken by our own message", sends: []line{{err: failure(rest.ErrDuplicate)}}, reads: []line{ours}, want: dedup.Outcome{MessageID: id}},
@@ -131,6 +136,9 @@ func TestPost(t *testing.T) {
 		{name: "swallowed by an app", sends: []line{{err: failure(rest.ErrDuplicate)}, {err: failure(rest.ErrDuplicate)}, {err: failure(rest.ErrDuplicate)}}, want: dedup.Outcome{MessageID: id, Reason: Prevented}},
 		{name: "taken, not there yet, then said", sends: []line{{err: failure(rest.ErrDuplicate)}, {}}, want: dedup.Outcome{MessageID: id}},
 		{name: "P57: the server put it into another room", sends: []line{{m: chat.Message{ID: id, RoomID: "other", Sender: chat.User{ID: "bot"}}}}, want: dedup.Outcome{MessageID: id, Reason: Misrouted}, deleted: 1},
+		{name: "and it can't be deleted there just now", sends: []line{{m: chat.Message{ID: id, RoomID: "other", Sender: chat.User{ID: "bot"}}}}, refuse: gone, err: rest.ErrUnavailable, deleted: 1},
+		{name: "or never", sends: []line{{m: chat.Message{ID: id, RoomID: "other", Sender: chat.User{ID: "bot"}}}}, refuse: failure(rest.ErrForbidden), want: dedup.Outcome{MessageID: id, Reason: Misrouted}, deleted: 1},
+		{name: "nobody listens, so nothing was stored", sends: []line{{err: &rest.Error{Kind: rest.ErrUnavailable}}}, reads: []line{ours}, err: rest.ErrUnavailable},
 		{name: "read-only", sends: []line{{err: failure(rest.ErrReadOnly)}}, want: dedup.Outcome{MessageID: id, Reason: ReadOnly}},
 		{name: "forbidden", sends: []line{{err: failure(rest.ErrForbidden)}}, want: dedup.Outcome{MessageID: id, Reason: Forbidden}},
 		{name: "no such room", sends: []line{{err: failure(rest.ErrRoomGone)}}, want: dedup.Outcome{MessageID: id, Reason: RoomGone}},
@@ -140,7 +148,7 @@ func TestPost(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &script{t: t, sends: test.sends, reads: map[string][]line{"": test.reads}}
+				server := &script{t: t, sends: test.sends, reads: map[string][]line{"": test.reads}, refuse: test.refuse}
 				p := &Poster{Server: server, Self: "bot", Key: []byte("key"), Log: slog.New(slog.DiscardHandler)}
 				got, err := p.Post(t.Context(), part)
 				if !errors.Is(err, test.err) {
@@ -162,6 +170,27 @@ func TestPost(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestWhatIsGivenUp(t *testing.T) {
+	for _, test := range []struct {
+		err   error
+		tries int
+		want  string
+	}{
+		{failure(rest.ErrInvalid), 4, ""},
+		{failure(rest.ErrInvalid), 5, Refused},
+		{failure(rest.ErrTwoFactor), 5, Refused},
+		{failure(rest.ErrNoRoute), 9, Refused},
+		{failure(rest.ErrUnavailable), 1000, ""},
+		{failure(rest.ErrRateLimited), 1000, ""},
+		{failure(rest.ErrRefused), 1000, ""},
+		{context.Canceled, 1000, ""},
+	} {
+		if got := Doomed(test.err, test.tries); got != test.want {
+			t.Errorf("%v at try %d: %q, want %q", test.err, test.tries, got, test.want)
+		}
 	}
 }
 

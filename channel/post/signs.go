@@ -27,7 +27,9 @@ type Signs struct {
 	React func(ctx context.Context, message, emoji string, on bool) error
 	// Type sends a typing notice over the connection there is, if any.
 	Type func(room, thread string, on bool)
-	Log  *slog.Logger
+	// Caught gets the value of a panic; see conversation.Config.
+	Caught func(any)
+	Log    *slog.Logger
 
 	group   sync.WaitGroup
 	once    sync.Once
@@ -39,7 +41,14 @@ type Signs struct {
 func (s *Signs) Show(room, thread, message string) (done func()) {
 	s.once.Do(func() { s.typings = rate.NewLimiter(0.5, 20) })
 	stop := make(chan struct{})
-	s.group.Go(func() { s.show(room, thread, message, stop) })
+	s.group.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				s.Caught(p)
+			}
+		}()
+		s.show(room, thread, message, stop)
+	})
 	return sync.OnceFunc(func() { close(stop) })
 }
 

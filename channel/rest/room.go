@@ -37,7 +37,8 @@ type Subscription struct {
 	Updated  chat.Stamp
 	Open     bool // shown in the user's list
 	Archived bool
-	Parent   string // of a discussion: the room it belongs to
+	Parent   string   // of a discussion: the room it belongs to
+	Roles    []string // of the bot in that room: owner, moderator, leader
 }
 
 // Subscriptions returns the memberships that changed since a moment of the
@@ -63,6 +64,7 @@ func parseSubscription(b []byte) (Subscription, bool) {
 		Open     bool       `json:"open"`
 		Archived bool       `json:"archived"`
 		Parent   string     `json:"prid"`
+		Roles    []string   `json:"roles"`
 	}
 	ok := lenient(b, &w)
 	return Subscription(w), ok && w.RoomID != ""

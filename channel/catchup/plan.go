@@ -1,0 +1,105 @@
+package catchup
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"rcsupervisor/channel/chat"
+)
+
+// Grace is how far before a cursor reading begins.
+const Grace = 2 * time.Minute
+
+// A Room that changed while nobody may have listened. Times are the server's.
+type Room struct {
+	ID     string
+	Kind   chat.Kind
+	Joined time.Time // when the bot came into it; zero: not said
+	Cursor time.Time // up to where it is settled; zero: never heard
+}
+
+// A Span of time, from its beginning up to but not including its end.
+type Span struct{ From, To time.Time }
+
+// Empty reports whether nothing lies in the span.
+func (s Span) Empty() bool { return !s.From.Before(s.To) }
+
+// with is the span that holds s and t.
+func (s Span) with(t Span) Span {
+	switch {
+	case s.Empty():
+		return t
+	case t.Empty():
+		return s
+	}
+	if t.From.Before(s.From) {
+		s.From = t.From
+	}
+	if t.To.After(s.To) {
+		s.To = t.To
+	}
+	return s
+}
+
+// A Stretch is what is to be read of one room: everything from From on. Lost
+// is what lies between the last that was settled and From: too long ago to be
+// answered. It is read only to be counted.
+type Stretch struct {
+	Room string
+	Kind chat.Kind
+	From time.Time
+	Lost Span
+}
+
+// Plan says what is to be read, in order. online is up to when all rooms are
+// known to be settled; now is the server's clock; age is limits.catch_up.
+func Plan(rooms []Room, online, now time.Time, age time.Duration) []Stretch {
+	var plan []Stretch
+	for _, r := range rooms {
+		if readable(r.Kind) {
+			plan = append(plan, r.stretch(online, now.Add(-age)))
+		}
+	}
+	slices.SortFunc(plan, func(a, b Stretch) int {
+		return cmp.Or(
+			cmp.Compare(rank(a.Kind), rank(b.Kind)),
+			a.From.Compare(b.From),
+			cmp.Compare(a.Room, b.Room),
+		)
+	})
+	return plan
+}
+
+// readable holds for the kinds of rooms in which the bot ever answers.
+func readable(k chat.Kind) bool { return k == chat.Direct || k == chat.Group || k == chat.Channel }
+
+func rank(k chat.Kind) int {
+	if k == chat.Direct {
+		return 0
+	}
+	return 1
+}
+
+// stretch is where a room's reading begins, not before floor.
+func (r Room) stretch(online, floor time.Time) Stretch {
+	s := Stretch{Room: r.ID, Kind: r.Kind, From: later(r.Joined, online)}
+	settled := s.From
+	if !r.Cursor.IsZero() {
+		s.From, settled = r.Cursor.Add(-Grace), later(r.Cursor, online)
+	}
+	if s.From.Before(floor) {
+		s.From = floor
+		if settled.Before(floor) {
+			s.Lost = Span{settled, floor}
+		}
+	}
+	return s
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

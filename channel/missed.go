@@ -1,0 +1,233 @@
+package channel
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"rcsupervisor/channel/catchup"
+	"rcsupervisor/channel/chat"
+	"rcsupervisor/channel/gate"
+	"rcsupervisor/channel/rest"
+)
+
+// patience is how long live messages wait behind missed ones. After it they go
+// ahead, and the cursors stay until what was missed was read.
+const patience = time.Minute
+
+// catchUp has what was missed read beside the live stream, unless the
+// connection has ended, after which the next one begins with it. Runs on the
+// loop.
+func (l *life) catchUp(epoch uint64) {
+	if l.conn == nil || l.online.IsZero() || l.draining {
+		return
+	}
+	l.patience.Reset(patience)
+	l.conn.catchUp(epoch)
+}
+
+// readMissed brings everything that may have been missed by an epoch to the
+// intake: first what an earlier run had claimed, then what the rooms that
+// changed have to say. It goes on until it is done or the connection has ended,
+// and ends nothing itself.
+func (l *life) readMissed(ctx context.Context, epoch uint64, since time.Time) {
+	l.missing.Lock()
+	defer l.missing.Unlock()
+	select {
+	case <-l.resumed:
+	case <-ctx.Done():
+		return
+	}
+	if !l.learn(ctx) || !l.reread(ctx) {
+		return
+	}
+	online, known := l.store.Cursor("")
+	if !known {
+		l.firstTime(ctx, epoch, since)
+		return
+	}
+	m := &missed{life: l, epoch: epoch, rules: l.rules.Load()}
+	if !m.plan(ctx, online) {
+		return
+	}
+	l.setCatching(len(m.stretches) > 0)
+	defer l.setCatching(false)
+	for _, s := range m.stretches {
+		if !m.read(ctx, s) {
+			return
+		}
+	}
+	l.intake.mark(ctx, "", func() { l.provenUntil(m.asOf) })
+}
+
+// firstTime begins a profile that was never online before: it answers nothing
+// that was said before its first `ready`.
+func (l *life) firstTime(ctx context.Context, epoch uint64, since time.Time) {
+	offset, _ := l.client.Load().ClockOffset()
+	l.intake.mark(ctx, "", func() {
+		l.store.Advance("", since.Add(offset))
+		l.intake.planned(epoch, nil)
+	})
+}
+
+// provenUntil says that up to a moment of the server's clock nothing was missed
+// in any room. It is believed once all that was heard is settled. Runs on the
+// lane.
+func (l *life) provenUntil(moment time.Time) {
+	if l.intake.settled() {
+		l.store.Advance("", moment)
+	}
+}
+
+func (l *life) setCatching(on bool) {
+	if l.catching.Swap(on) != on {
+		l.touched()
+	}
+}
+
+// missed is one catching up.
+type missed struct {
+	life      *life
+	epoch     uint64
+	rules     *rules
+	asOf      time.Time // by the server's clock, when it was asked what changed
+	stretches []catchup.Stretch
+	facts     map[string]gate.Room
+	names     map[string]string
+	budget    catchup.Budget
+}
+
+// plan asks which rooms changed, and holds live messages back in those alone.
+// It reports false when the connection ended first.
+func (m *missed) plan(ctx context.Context, online time.Time) bool {
+	l := m.life
+	m.budget.Left = m.rules.settings.Limits.CatchUpMessages
+	m.asOf = l.serverNow()
+	var rooms []catchup.Room
+	ok := l.persist(ctx, "what changed", func(ctx context.Context) (err error) {
+		rooms, err = m.changed(ctx, online)
+		return err
+	})
+	if !ok {
+		return false
+	}
+	m.stretches = catchup.Plan(rooms, online, m.asOf, m.rules.settings.Limits.CatchUp)
+	return l.intake.mark(ctx, "", func() { l.intake.planned(m.epoch, m.facts) })
+}
+
+// changed returns the rooms in which something has happened since, as far as
+// the bot may be concerned.
+func (m *missed) changed(ctx context.Context, online time.Time) ([]catchup.Room, error) {
+	l := m.life
+	client := l.client.Load()
+	updated, _, err := client.Rooms(ctx, online.Add(-catchup.Grace))
+	if err != nil {
+		return nil, err
+	}
+	var roster map[string]membership
+	m.facts, m.names = make(map[string]gate.Room), make(map[string]string)
+	var rooms []catchup.Room
+	for _, r := range updated {
+		if !m.rules.listens(r.ID, r.Kind) {
+			continue
+		}
+		if roster == nil {
+			if roster, err = l.roster.ask(ctx, client); err != nil {
+				return nil, err
+			}
+		}
+		of := roster[r.ID]
+		if !of.member {
+			continue
+		}
+		cursor, _ := l.store.Cursor(r.ID)
+		rooms = append(rooms, catchup.Room{ID: r.ID, Kind: r.Kind, Joined: of.joined, Cursor: cursor})
+		m.facts[r.ID] = gate.FromInfo(r, true, l.mayPost(of.roles))
+		m.names[r.ID] = r.FullName
+	}
+	return rooms, nil
+}
+
+// read reads one stretch to its end and waits until everything of it is
+// settled. It reports false when the connection ended first.
+func (m *missed) read(ctx context.Context, s catchup.Stretch) bool {
+	l := m.life
+	pass := catchup.NewPass(s, &m.budget, func(msg chat.Message) bool { return m.wanted(msg) })
+	ok := l.persist(ctx, "what was said in a room", func(ctx context.Context) error { return m.pages(ctx, s, pass) })
+	if !ok {
+		return false
+	}
+	if n, span := pass.Missed(); n > 0 {
+		l.tally.count(func(c *Counters) { c.Missed += uint64(n) })
+		l.log.Warn("messages lie beyond what is caught up", "room", s.Room, "messages", n, "from", span.From, "to", span.To)
+	}
+	for _, msg := range pass.Messages() {
+		l.intake.feed(heard{message: &msg, room: m.facts[s.Room], name: m.names[s.Room], caughtUp: true})
+	}
+	return l.intake.mark(ctx, s.Room, func() { l.intake.caughtUp(m.epoch, s.Room, pass.Settled()) })
+}
+
+// pages goes back through a room, from where it came to before.
+func (m *missed) pages(ctx context.Context, s catchup.Stretch, pass *catchup.Pass) error {
+	client := m.life.client.Load()
+	q := rest.HistoryQuery{Kind: s.Kind, Room: s.Room, Oldest: s.From, Latest: pass.From(), Count: pageSize}
+	for msg, err := range client.Backward(ctx, q) {
+		if err != nil {
+			return err
+		}
+		if !pass.Take(msg) {
+			break
+		}
+	}
+	if s.Lost.Empty() {
+		return nil
+	}
+	lost, err := client.History(ctx, rest.HistoryQuery{Kind: s.Kind, Room: s.Room, Oldest: s.Lost.From, Latest: s.Lost.To, Count: pageSize})
+	for _, msg := range lost {
+		pass.Lose(msg)
+	}
+	return err
+}
+
+// pageSize is how many messages are asked for at once: the most that servers
+// give.
+const pageSize = 100
+
+// wanted reports whether a missed message asks for something, and is new.
+func (m *missed) wanted(msg chat.Message) bool {
+	v := gate.Decide(msg, gate.Facts{
+		Self: m.rules.self, Policy: m.rules.policy, Room: m.facts[msg.RoomID], CaughtUp: true, Now: m.asOf,
+	})
+	if v.Action == gate.Ignore {
+		return false
+	}
+	return !m.life.intake.knows(heard{message: &msg})
+}
+
+// persist asks a server for something until it is told, or ctx has ended, which
+// it reports with false. What the bot may not ask, or no longer, counts as told.
+func (l *life) persist(ctx context.Context, what string, ask func(context.Context) error) bool {
+	for try := 0; ; try++ {
+		err := ask(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err == nil:
+			return true
+		case errors.Is(err, rest.ErrRoomGone), errors.Is(err, rest.ErrForbidden), errors.Is(err, rest.ErrNotFound):
+			l.log.Info("a question about what was missed is not answered", "what", what, "err", err)
+			return true
+		case try == 0:
+			l.log.Warn("what was missed can't be read yet", "what", what, "err", err)
+		}
+		if !pause(ctx, max(askAgain(try), l.asked(err))) {
+			return false
+		}
+	}
+}
+
+// askAgain is how long a server is left alone after try failures.
+func askAgain(try int) time.Duration {
+	steps := [...]time.Duration{1, 2, 5, 10, 30}
+	return steps[min(try, len(steps)-1)] * time.Second
+}
