@@ -11,7 +11,8 @@ import (
 
 // ghost is a session without a socket: what it sends stays in its outbox.
 func ghost(s *Server, u User) *session {
-	c := &session{server: s, id: newID(), over: make(chan struct{}), subs: map[string]*sub{}, limits: limiter{}, connected: true}
+	_, raw := newPipe()
+	c := &session{server: s, raw: raw, id: newID(), over: make(chan struct{}), subs: map[string]*sub{}, limits: limiter{}, connected: true}
 	c.out.wake = make(chan struct{}, 1)
 	c.beat.session = c
 	c.user.Store(s.users[u.ID])

@@ -147,7 +147,10 @@ func (c *call) limit() bool {
 		c.tooMany(s.opts.RESTCalls, wait)
 		return false
 	}
-	if s.opts.NoLimits || c.user.bypass() {
+	s.mu.Lock()
+	free := s.opts.NoLimits || c.user.bypass()
+	s.mu.Unlock()
+	if free {
 		return true
 	}
 	calls, span := s.opts.RESTCalls, s.opts.RESTWindow

@@ -257,6 +257,10 @@ func TestPostMessage(t *testing.T) {
 	if n := len(w.Messages(direct)); n != 1 {
 		t.Errorf("%d direct messages", n)
 	}
+	nine := newWorld(t, Options{})
+	if a := nine.post(nine.bot, "chat.postMessage", object{"channel": "lab", "text": "x", "tmid": "y"}); a.status != 400 {
+		t.Errorf("a tmid goes with a roomId: %s", a.body)
+	}
 	if a := w.post(w.alice, "chat.postMessage", object{"channel": "lab", "text": "x", "alias": "admin"}); a.status != 400 {
 		t.Errorf("an ordinary user has no alias: %s", a.body)
 	}

@@ -81,6 +81,9 @@ func (c *call) postMessage() (doc, *refusal) {
 	if len(names) == 0 {
 		return nil, bad("invalid-channel", "invalid-channel")
 	}
+	if b.Thread != "" && b.RoomID == nil && c.s.v.strictBodies {
+		return nil, bad("invalid-params", `must have required property "roomId"`)
+	}
 	if b.Text == "" {
 		b.Text = b.Msg
 	}

@@ -111,7 +111,23 @@ func (c *call) setStatus() (doc, *refusal) {
 	if b.Message != nil {
 		c.user.statusText = *b.Message
 	}
+	c.s.userChangedLocked(c.user)
 	return doc{}, nil
+}
+
+// userChangedLocked tells a user's own sockets of him, as Meteor does of the
+// document that it added at login.
+func (s *Server) userChangedLocked(u *user) {
+	if s.v.streamer {
+		return
+	}
+	fields := doc{{"status", u.status}, {"statusText", u.statusText}}
+	frame := encode(nil, doc{{"msg", "changed"}, {"collection", "users"}, {"id", u.id}, {"fields", fields}}, onSocket)
+	for c := range s.sessions {
+		if c.user.Load() == u {
+			c.send(kindEvent, frame)
+		}
+	}
 }
 
 func (c *call) status() (doc, *refusal) {

@@ -23,8 +23,9 @@ const (
 type session struct {
 	server *Server
 	conn   *websocket.Conn
-	id     string // DDP's session id
-	number uint64 // unique on this server
+	raw    net.Conn // below conn
+	id     string   // DDP's session id
+	number uint64   // unique on this server
 	opened time.Time
 	sockJS bool
 
@@ -63,7 +64,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, sockJS bool
 	}
 	conn.SetReadLimit(maxIncoming)
 	c := &session{
-		server: s, conn: conn, id: newID(), sockJS: sockJS, opened: time.Now(),
+		server: s, conn: conn, raw: conn.NetConn(), id: newID(), sockJS: sockJS, opened: time.Now(),
 		over: make(chan struct{}), subs: map[string]*sub{}, limits: limiter{},
 	}
 	c.out.wake = make(chan struct{}, 1)
@@ -89,7 +90,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, sockJS bool
 	if c.mute() {
 		// The link is dead, so the client's close is not heard either: the
 		// socket stays until the client gives up on it.
-		io.Copy(io.Discard, conn.NetConn())
+		io.Copy(io.Discard, c.raw)
 	}
 	c.cleanUp()
 	writer.Wait()
@@ -203,9 +204,7 @@ func (c *session) end(e ending) {
 		return
 	}
 	c.out.push(item{end: &e})
-	if raw := c.conn.NetConn(); raw != nil {
-		raw.SetWriteDeadline(time.Now().Add(writeWait))
-	}
+	c.raw.SetWriteDeadline(time.Now().Add(writeWait))
 }
 
 // finish writes the close frame and gives the client a moment to answer.
@@ -223,7 +222,7 @@ func (c *session) finish(e ending) {
 }
 
 // cut ends the connection as a killed server does: no close frame, a reset.
-func (c *session) cut() { reset(c.conn.NetConn()) }
+func (c *session) cut() { reset(c.raw) }
 
 // reset closes a connection so that the other side sees a reset.
 func reset(conn net.Conn) {

@@ -297,3 +297,18 @@ func TestDeactivate(t *testing.T) {
 		w.dial().online(w.bot)
 	})
 }
+
+// TestUsersCollection: Meteor also sends changes of one's own document, which
+// are no events.
+func TestUsersCollection(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		k := w.dial()
+		k.online(w.bot)
+		w.post(w.bot, "users.setStatus", object{"status": "away", "message": "back soon"})
+		if w.Version() == V9 {
+			k.quiet("the streamer publishes no users")
+			return
+		}
+		k.want(`{"msg":"changed","collection":"users","id":"` + w.bot.ID + `","fields":{"status":"away","statusText":"back soon"}}`)
+	})
+}

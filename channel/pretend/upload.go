@@ -225,6 +225,11 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, p string) {
 	s.mu.Lock()
 	f := s.uploads[fid]
 	may := f != nil && s.canAccess(u, f.room)
+	var file File
+	var content []byte
+	if f != nil {
+		file, content = f.File, f.content
+	}
 	s.count.add(u, "GET file-upload")
 	s.changedLocked()
 	s.mu.Unlock()
@@ -236,7 +241,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, p string) {
 	case !may:
 		w.WriteHeader(http.StatusForbidden)
 	default:
-		s.sendFile(w, r, f, u)
+		s.sendFile(w, r, file, content, u)
 	}
 }
 
@@ -248,7 +253,7 @@ func cookie(r *http.Request, name string) string {
 	return c.Value
 }
 
-func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, f *upload, u *user) {
+func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, f File, content []byte, u *user) {
 	if x, ok := s.faults.find(RedirectFile, u, ""); ok {
 		http.Redirect(w, r, x.URL, http.StatusFound)
 		return
@@ -257,5 +262,5 @@ func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, f *upload, u *
 	h.Set("Content-Type", f.Type)
 	h.Set("Content-Disposition", "attachment; filename*=UTF-8''"+pathEscape(f.Name))
 	h.Set("Content-Security-Policy", "default-src 'none'")
-	w.Write(f.content)
+	w.Write(content)
 }
