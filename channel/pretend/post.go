@@ -76,6 +76,9 @@ func (s *Server) clientTime(raw json.RawMessage) (time.Time, *refusal) {
 
 // parseTime reads {"$date": ms}, an ISO 8601 string, or milliseconds.
 func parseTime(raw json.RawMessage) (time.Time, bool) {
+	if string(raw) == "null" {
+		return time.Time{}, false
+	}
 	var date struct {
 		Date *int64 `json:"$date"`
 	}
