@@ -4,64 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"rcsupervisor/profile"
 )
-
-// An AccessEdit is a change of access.yaml that a person asked for. It counts
-// as a person's word: what it gives is in use at once, and nothing else of the
-// file with it.
-type AccessEdit struct {
-	edit profile.Edit
-	give func(*profile.Access)
-}
-
-// LetIn gives a person a role; an empty name leaves the one that is there.
-func LetIn(p profile.Person) AccessEdit {
-	return AccessEdit{profile.LetIn(p), func(a *profile.Access) {
-		a.People = slices.Clone(a.People)
-		i := slices.IndexFunc(a.People, func(q profile.Person) bool { return q.ID == p.ID })
-		if i < 0 {
-			a.People = append(a.People, p)
-			return
-		}
-		if p.Name == "" {
-			p.Name = a.People[i].Name
-		}
-		a.People[i] = p
-	}}
-}
-
-// Forget makes a person a stranger again.
-func Forget(id string) AccessEdit {
-	return AccessEdit{profile.Forget(id), func(a *profile.Access) {
-		a.People = slices.DeleteFunc(slices.Clone(a.People), func(q profile.Person) bool { return q.ID == id })
-	}}
-}
-
-// RoomOn turns a room on; an empty name leaves the one that is there.
-func RoomOn(r profile.Room) AccessEdit {
-	return AccessEdit{profile.RoomOn(r), func(a *profile.Access) {
-		a.Rooms = slices.Clone(a.Rooms)
-		i := slices.IndexFunc(a.Rooms, func(q profile.Room) bool { return q.ID == r.ID })
-		if i < 0 {
-			a.Rooms = append(a.Rooms, r)
-			return
-		}
-		if r.Name == "" {
-			r.Name = a.Rooms[i].Name
-		}
-		a.Rooms[i] = r
-	}}
-}
-
-// RoomOff turns a room off.
-func RoomOff(id string) AccessEdit {
-	return AccessEdit{profile.RoomOff(id), func(a *profile.Access) {
-		a.Rooms = slices.DeleteFunc(slices.Clone(a.Rooms), func(q profile.Room) bool { return q.ID == id })
-	}}
-}
 
 // What the supervisor's methods answer, besides the errors of profile.
 var (
@@ -70,39 +17,36 @@ var (
 )
 
 // EditAccess writes a profile's access.yaml, as its owner, and has what was
-// given in use when it returns. Nobody else writes the file meanwhile but its
-// owner.
-func (s *Supervisor) EditAccess(ctx context.Context, name string, edits ...AccessEdit) error {
+// given in use when it returns: it counts as a person's word. Nothing else that
+// the file says is believed with it.
+func (s *Supervisor) EditAccess(ctx context.Context, name string, edits ...profile.Edit) error {
 	k := s.keeper(name)
 	if k == nil {
 		return fmt.Errorf("%w: %s", ErrNoProfile, name)
 	}
 	k.writing.Lock()
 	defer k.writing.Unlock()
-	list := make([]profile.Edit, len(edits))
-	for i, e := range edits {
-		list[i] = e.edit
-	}
-	if _, err := profile.WriteAccess(k.home(), list...); err != nil {
+	if _, err := profile.WriteAccess(k.home(), edits...); err != nil {
 		return err
 	}
 	return k.ask(ctx, func() error {
-		access := k.inUse.Access
-		for _, e := range edits {
-			e.give(&access)
-		}
-		k.given(access)
+		k.given(edits)
 		return nil
 	})
 }
 
 // given takes what a person gave for what is in use, before the file that says
 // so is seen.
-func (k *keeper) given(access profile.Access) {
+func (k *keeper) given(edits []profile.Edit) {
 	inUse := k.inUse
-	inUse.Access = access
-	k.registry.change(k.name, func(e *profile.Entry) { e.Accepted = &inUse })
+	for _, e := range edits {
+		// What isn't in use need not be taken away.
+		if access, err := inUse.Access.With(e); err == nil {
+			inUse.Access = access
+		}
+	}
 	k.inUse = inUse
+	k.accepted()
 	k.readAnew(func(p prepared) {
 		if k.live != nil {
 			k.refreshed(p)
@@ -110,25 +54,74 @@ func (k *keeper) given(access profile.Access) {
 	})
 }
 
-// ask makes a change on the keeper's goroutine and returns what came of it.
-func (k *keeper) ask(ctx context.Context, change func() error) error {
-	reply := make(chan error, 1)
-	if !k.tell(func() {
-		if k.ending || k.leaving {
-			reply <- errEnding
-			return
-		}
-		reply <- change()
-	}) {
-		return errEnding
+// Find returns a profile's home as it was last read.
+func (s *Supervisor) Find(ctx context.Context, name string) (profile.Reading, error) {
+	k := s.keeper(name)
+	if k == nil {
+		return profile.Reading{}, fmt.Errorf("%w: %s", ErrNoProfile, name)
 	}
-	select {
-	case err := <-reply:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	var r profile.Reading
+	err := k.ask(ctx, func() error {
+		r = k.reading
+		return nil
+	})
+	return r, err
 }
 
-// home is where the profile's home lies, for any goroutine.
-func (k *keeper) home() string { return k.view.Load().home }
+// Names is the ledger of a supervisor that runs, for whoever carries out what
+// people ask about homes.
+type Names struct{ registry *registry }
+
+// Names returns the ledger.
+func (s *Supervisor) Names() Names { return Names{s.registry} }
+
+// Entry returns the entry of a name.
+func (n Names) Entry(name string) (e profile.Entry, known bool, err error) {
+	e, known = n.registry.entry(name)
+	return e, known, nil
+}
+
+// Holders returns the names that a login has proven to be a bot, sorted.
+func (n Names) Holders(server, user string) ([]string, error) {
+	n.registry.mu.Lock()
+	defer n.registry.mu.Unlock()
+	var names []string
+	for name, e := range n.registry.entries {
+		if e.Server == server && e.Bot == user && server != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Paths returns the home of each name.
+func (n Names) Paths() (map[string]string, error) {
+	n.registry.mu.Lock()
+	defer n.registry.mu.Unlock()
+	paths := make(map[string]string, len(n.registry.entries))
+	for name, e := range n.registry.entries {
+		paths[name] = e.Path
+	}
+	return paths, nil
+}
+
+// Change gives a name another entry; a nil one is forgotten. It is on disk when
+// Change returns nil.
+func (n Names) Change(name string, e *profile.Entry) error {
+	n.registry.set(name, e)
+	return n.registry.flush(context.Background())
+}
+
+// set sets or removes an entry.
+func (r *registry) set(name string, e *profile.Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e != nil {
+		r.put(name, *e)
+		return
+	}
+	delete(r.entries, name)
+	maps.DeleteFunc(r.holders, func(_ bot, who string) bool { return who == name })
+	r.changed[name] = true
+}

@@ -24,7 +24,7 @@ func (k *keeper) begin(p prepared) {
 	start := p.start
 	start.Run, start.Siblings = k.runs, k.kin.of(start.Credentials.Server)
 	k.start, k.facts, k.report = start, p.facts, nil
-	r := &run{number: k.runs, began: time.Now()}
+	r := &run{number: k.runs, began: time.Now(), settings: start.Settings}
 	r.ear = &ear{keeper: k, run: r, server: start.Credentials.Server}
 	k.live = r
 	r.Run = k.config.Carrier.Begin(worker.Job{Start: start, Owner: k.reading.Owner, Memory: start.Settings.Limits.Memory}, r.ear)

@@ -93,13 +93,6 @@ func (r *registry) release(name string) (freed []string) {
 	return freed
 }
 
-// holder returns who holds b, "" for nobody.
-func (r *registry) holder(b bot) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.holders[b]
-}
-
 // siblings returns, by server, the user ids of all bots that profiles here
 // claim, sorted, and the version of that knowledge.
 func (r *registry) siblings() (byServer map[string][]string, version uint64) {

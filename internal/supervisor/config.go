@@ -83,6 +83,9 @@ func (c *Config) homes() profile.Host {
 	return h
 }
 
+// debug reports whether lines of level debug are written.
+func (c *Config) debug() bool { return c.Log.Enabled(context.Background(), slog.LevelDebug) }
+
 func (c *Config) setDefaults() {
 	if c.Observe == nil {
 		c.Observe = func(Event) {}

@@ -56,12 +56,13 @@ type keeper struct {
 // A run is one life of a channel, as its keeper knows it.
 type run struct {
 	worker.Run
-	ear    *ear
-	number uint64
-	began  time.Time
-	seen   uint64 // the connection whose end was taken note of
-	online uint64 // the connection that was seen online
-	killed *worker.End
+	ear      *ear
+	number   uint64
+	began    time.Time
+	settings profile.Settings // it began with
+	seen     uint64           // the connection whose end was taken note of
+	online   uint64           // the connection that was seen online
+	killed   *worker.End
 }
 
 func newKeeper(s *Supervisor, r profile.Reading) *keeper {

@@ -1,6 +1,9 @@
 package supervisor
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // A mailbox brings changes to the one goroutine that makes them, in their
 // order. Putting one in never waits, so two owners can't wait for each other.
@@ -47,4 +50,24 @@ func (m *mailbox) close() []func() {
 	list := m.list
 	m.list = nil
 	return list
+}
+
+// ask makes a change on the keeper's goroutine and returns what came of it.
+func (k *keeper) ask(ctx context.Context, change func() error) error {
+	reply := make(chan error, 1)
+	if !k.tell(func() {
+		if k.ending || k.leaving {
+			reply <- errEnding
+			return
+		}
+		reply <- change()
+	}) {
+		return errEnding
+	}
+	select {
+	case err := <-reply:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -135,6 +135,22 @@ func (r *registry) isLost() bool {
 	return r.lost
 }
 
+// revive begins a new ledger in the place of one that was lost, because a person
+// starts a profile. The others stay off until they are started too: what was
+// wanted of them nobody knows.
+func (r *registry) revive(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.lost {
+		return
+	}
+	r.lost = false
+	for other, e := range r.entries {
+		e.Wanted = other == name
+		r.put(other, e)
+	}
+}
+
 // names returns all names that are known, sorted.
 func (r *registry) names() []string {
 	r.mu.Lock()

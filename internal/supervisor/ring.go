@@ -125,3 +125,15 @@ func (l *Line) cut() {
 		l.Attrs[k] = clip(v, &left)
 	}
 }
+
+// Lines returns the lines of a profile's log with numbers over n, oldest first,
+// and what is closed when there are more. ok is false when there is no such
+// profile for the viewer.
+func (s *Supervisor) Lines(v Viewer, name string, n uint64) (lines []Line, more <-chan struct{}, ok bool) {
+	k := s.keeper(name)
+	if k == nil || !v.Sees(k.view.Load().owner) {
+		return nil, nil, false
+	}
+	lines, more = k.ring.after(n)
+	return lines, more, true
+}

@@ -3,6 +3,10 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -272,4 +276,14 @@ func (s *servers) client(way channel.Start) (*rest.Client, error) {
 		Server: way.Credentials.Server, UserID: way.Credentials.UserID, Token: way.Credentials.Token,
 		Network: &dial.Network{CAFile: way.CA, Proxy: way.Settings.Proxy, DialContext: s.env.Dial},
 	})
+}
+
+// dump writes what is known of servers, for people who debug.
+func (s *servers) dump(w io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, server := range slices.Sorted(maps.Keys(s.known)) {
+		m := s.known[server]
+		fmt.Fprintf(w, "server %s down=%v doubted=%v waiting=%d\n", server, m.Down(), m.Doubted(), m.Waiting())
+	}
 }

@@ -55,6 +55,7 @@ type view struct {
 	start    channel.Start // without its secrets' values being shown
 	report   *channel.Report
 	run      uint64
+	dials    uint64
 	pid      int
 	pending  []profile.Widening
 	warnings []healthcheck.Warning
@@ -66,6 +67,9 @@ type view struct {
 	agent    time.Time
 	wanted   bool
 	why      string // of a suspension
+	capped   []profile.KeyChange
+	readErr  string            // why the files as they are can't be read
+	begun    *profile.Settings // as the run began with
 }
 
 // publish makes what the keeper knows visible.
@@ -75,8 +79,12 @@ func (k *keeper) publish() {
 		name: k.name, owner: k.reading.Owner, home: k.reading.Home, history: k.history, start: k.start, report: k.report,
 		pending: k.pending, other: k.other, mend: k.mend, kind: k.inUse.Agent.Kind, wanted: entry.Wanted, why: entry.Reason,
 	}
+	v.capped, v.dials = k.facts.capped, k.dials
+	if k.reading.Err != nil {
+		v.readErr = k.reading.Err.Error()
+	}
 	if k.live != nil {
-		v.run = k.live.number
+		v.run, v.begun = k.live.number, &k.live.settings
 		if k.live.Run != nil {
 			v.pid = k.live.PID()
 		}
@@ -186,3 +194,32 @@ func instant(t time.Time) *time.Time {
 	t = t.Round(0).UTC().Truncate(time.Millisecond)
 	return &t
 }
+
+// Wanted is the status of a profile while no supervisor runs: off, with what
+// the ledger, which may be nil, says is wanted of it.
+func Wanted(r profile.Reading, ledger *profile.Ledger) ProfileStatus {
+	h := healthcheck.New(time.Time{})
+	e := profile.Entry{Wanted: true}
+	if ledger != nil {
+		if known, ok := ledger.Get(r.Name); ok {
+			e = known
+		}
+	}
+	enabled := r.Err != nil || r.Settings.Enabled
+	v := view{name: r.Name, home: r.Home, owner: r.Owner, history: h, kind: r.Settings.Agent.Kind, why: e.Reason}
+	switch rest := healthcheck.Resting(enabled, e.Wanted, e.Suspended); {
+	case rest != "":
+		_, v.history = h.Stop(rest, time.Time{})
+	case r.Err != nil:
+		_, v.history = healthcheck.Next(h, healthcheck.Ended{Reason: healthcheck.BadConfig, Detail: r.Err.Error(), Over: true}, time.Time{}, nil)
+	}
+	s := v.status(time.Time{}, true)
+	s.Server, s.UserID = text(e.Server), text(e.Bot)
+	if s.State == healthcheck.Off && s.Reason == nil {
+		s.Action = text("rcsupervisor run")
+	}
+	return s
+}
+
+// home is where the profile's home lies, for any goroutine.
+func (k *keeper) home() string { return k.view.Load().home }
