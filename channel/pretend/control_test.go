@@ -116,6 +116,7 @@ func TestControlMistakes(t *testing.T) {
 		{"faults", object{"fault": "deaf", "for": "soon"}, "duration"},
 		{"faults", object{"fault": "deaf", "for": true}, "duration"},
 		{"faults", object{"fault": "deaf", "count": -1}, "negative"},
+		{"faults", object{"fault": "silent", "count": 1}, "no count"},
 		{"faults", object{"fault": "deaf", "teapot": 1}, "unknown field"},
 		{"faults", object{"fault": "redirect-file"}, "needs a url"},
 		{"faults", object{"fault": "drop", "code": 7}, "close code"},

@@ -280,3 +280,21 @@ func TestSockJS(t *testing.T) {
 		t.Errorf("closed with %d", code)
 	}
 }
+
+// TestClientCloses: a close frame is answered with its own code.
+func TestClientCloses(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		k := w.dial()
+		k.online(w.bot)
+		msg := websocket.FormatCloseMessage(websocket.CloseGoingAway, "bye")
+		if err := k.conn.WriteMessage(websocket.CloseMessage, msg); err != nil {
+			t.Fatal(err)
+		}
+		if code := k.closed(); code != websocket.CloseGoingAway {
+			t.Errorf("answered with %d", code)
+		}
+		if err := w.Await(ctx(t), func() bool { return !w.Online(w.bot) }); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -15,7 +15,7 @@ import (
 type Fault struct {
 	Kind  Kind     `json:"fault"`
 	User  string   `json:"user,omitempty"`  // id or username; "" is everybody, also sockets nobody has logged in on
-	Count int      `json:"count,omitempty"` // ends after so many uses; 0: when cleared
+	Count int      `json:"count,omitempty"` // ends after so many uses; 0: when cleared; not for states such as silent
 	For   Duration `json:"for,omitempty"`   // ends after this time; 0: when cleared
 	Delay Duration `json:"delay,omitempty"` // a time the kind needs: a delay, an offset, a wait to be named
 	Code  int      `json:"code,omitempty"`  // a close code or HTTP status
@@ -45,6 +45,9 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	*d = Duration(v)
 	return err
 }
+
+// lasting are the kinds that are states and not used up.
+var lasting = []Kind{Silent, HalfOpen, SlowReader, Unreachable, ClockSkew}
 
 // running is a fault in force.
 type running struct {
@@ -181,6 +184,9 @@ func (s *Server) TryBreak(f Fault) (uint64, error) {
 	}
 	if f.Count < 0 || f.For < 0 {
 		return 0, errors.New("count and for are not negative")
+	}
+	if f.Count > 0 && slices.Contains(lasting, f.Kind) {
+		return 0, fmt.Errorf("%s is a state and has no count: give it a time in `for`", f.Kind)
 	}
 	if u != nil && e.All {
 		return 0, fmt.Errorf("%s is for everybody, not for one user", f.Kind)

@@ -119,7 +119,7 @@ func init() {
 		{Kind: Duplicate, Group: "frames", Does: "sends every event twice", Like: "RC, hubot#141: two subscriptions, two instances"},
 		{Kind: Refused401, Group: "rest", Reads: []string{"route"}, Does: "answers 401 over REST while the socket lives on", Like: "RC#26360"},
 		{Kind: RateLimit, Group: "rest", Reads: []string{"route", "delay"}, Does: "answers 429; the limit is reset after the delay (60s)", Like: "RC#24539: also for bots"},
-		{Kind: BadGateway, Group: "rest", Reads: []string{"route", "code"}, Does: "answers 502 (or code) with a proxy's page; the socket's handshake too, unless a route is given"},
+		{Kind: BadGateway, Group: "rest", Reads: []string{"route", "code"}, Does: "answers 502 (or code) with a proxy's page; the socket's handshake too, whose route is websocket"},
 		{Kind: HTML, Group: "rest", Reads: []string{"route"}, Does: "answers 200 with a page instead of JSON", Like: "a captive portal, the web client"},
 		{Kind: ServerError, Group: "rest", Reads: []string{"route", "code", "text"}, Does: "answers 500 (or code) with JSON"},
 		{Kind: Slow, Group: "rest", Reads: []string{"route", "delay"}, Does: "does what it was asked and answers so much later"},

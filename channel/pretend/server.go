@@ -172,7 +172,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case p == "/websocket" || (strings.HasPrefix(p, "/sockjs/") && strings.HasSuffix(p, "/websocket")):
-		if f, bad := s.faults.peek(BadGateway); bad && f.Route == "" {
+		if f, bad := s.faults.find(BadGateway, nil, "websocket"); bad {
 			badGateway(w, f)
 			return
 		}

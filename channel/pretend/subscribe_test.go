@@ -312,3 +312,37 @@ func TestUsersCollection(t *testing.T) {
 		k.want(`{"msg":"changed","collection":"users","id":"` + w.bot.ID + `","fields":{"status":"away","statusText":"back soon"}}`)
 	})
 }
+
+// TestOneRoom: a subscription of a single room hears it while one may read it;
+// its events have one argument.
+func TestOneRoom(t *testing.T) {
+	w := newWorld(t, Options{})
+	group := w.AddGroup("group", w.alice, w.bot)
+	k := w.dial()
+	k.login(w.bot)
+	k.until("updated")
+	k.send(`{"msg":"sub","id":"r","name":"stream-room-messages","params":["` + group.ID + `",false]}`)
+	k.until("ready")
+	w.Say(w.alice, group, "here")
+	w.Say(w.alice, w.lab, "elsewhere")
+	f := k.next()
+	if valueAt(f, "fields.eventName") != group.ID || valueAt(f, "fields.args.0.msg") != "here" || valueAt(f, "fields.args.1") != nil {
+		t.Error(f)
+	}
+	w.Kick(group, w.bot, w.alice)
+	w.Say(w.alice, group, "without you")
+	k.quiet("kicked")
+}
+
+// TestNeverRead: what a client never reads is bounded; then its socket is cut.
+func TestNeverRead(t *testing.T) {
+	w := newWorld(t, Options{})
+	k := w.dial()
+	k.online(w.bot)
+	for range maxOutbox/hugeFrame + 3 {
+		w.Break(Fault{Kind: HugeFrame})
+	}
+	if err := w.Await(ctx(t), func() bool { _, ended := w.Sockets(); return ended == 1 }); err != nil {
+		t.Error(err)
+	}
+}
