@@ -23,6 +23,7 @@ wrong on a real server can be made to: see ADDR/_pretend/.
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Usage: "`ADDR` of the server; loopback only", Value: "127.0.0.1:3300"},
 			&cli.StringFlag{Name: "as", Usage: "the `VERSION` it behaves as: 9, 7 or 3.4", Value: "9"},
+			&cli.BoolFlag{Name: "limits", Usage: "limit people's calls as a real server does: ten of a route in a minute"},
 			&cli.StringSliceFlag{Name: "bot", Usage: "a bot's `NAME`; repeatable", Value: cli.NewStringSlice("ada")},
 		},
 		OnUsageError: usageError,
@@ -35,7 +36,7 @@ func practise(c *cli.Context, s streams) error {
 	if err != nil {
 		return usage(err, "rcsupervisor pretend --as 9")
 	}
-	server := pretend.New(pretend.Options{Version: version, Home: page.Handler()})
+	server := pretend.New(pretend.Options{Version: version, Home: page.Handler(), NoLimits: !c.Bool("limits")})
 	defer server.Close()
 	url, err := server.Listen(c.String("listen"))
 	if err != nil {

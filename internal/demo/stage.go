@@ -49,7 +49,7 @@ func setUp(addr string, bots []bot) (*stage, error) {
 	}
 	s := &stage{
 		dir: dir, bots: make(map[string]pretend.User), direct: make(map[string]pretend.Room), watch: newWatch(),
-		server: pretend.New(pretend.Options{Home: page.Handler()}),
+		server: pretend.New(pretend.Options{Home: page.Handler(), NoLimits: true}),
 	}
 	if err := s.build(addr, bots); err != nil {
 		return nil, errors.Join(err, s.strike())
