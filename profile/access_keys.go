@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -65,6 +66,21 @@ func idFault(s string) string {
 		}
 	}
 	return ""
+}
+
+// ShownName makes a name that came from outside fit to be kept and shown: one
+// line without control and format characters, of at most 64 characters.
+func ShownName(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if c == utf8.RuneError || unicode.IsControl(c) || unicode.In(c, unicode.Cf, unicode.Cs, unicode.Zl, unicode.Zp) {
+			return -1
+		}
+		return c
+	}, s)
+	if r := []rune(s); len(r) > maxName {
+		s = string(r[:maxName])
+	}
+	return s
 }
 
 // nameFault says what is wrong with a name that is to be shown.

@@ -148,3 +148,10 @@ func connects(platform *yaml.Node) bool {
 	extra := value(platform, "extra")
 	return extra != nil && connects(extra)
 }
+
+// HermesLeft lists what of a home sets Hermes up to speak to Rocket.Chat
+// itself, as [Profile.Hermes] does.
+func HermesLeft(home *ownerfs.Dir) []string {
+	found, _ := readHermes(home)
+	return found
+}

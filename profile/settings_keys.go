@@ -162,6 +162,12 @@ func ParseSettings(file string, data []byte) (Settings, error) {
 	return s, err
 }
 
+// ParseSettings reads a channel.yaml on top of the host's defaults.
+func (h Host) ParseSettings(file string, data []byte) (Settings, error) {
+	s, _, err := parseSettings(file, data, h.defaults())
+	return s, err
+}
+
 // parseSettings reads a channel.yaml on top of what holds without it, and
 // tells on which line each of its keys stands.
 func parseSettings(file string, data []byte, defaults Settings) (Settings, map[string]int, error) {

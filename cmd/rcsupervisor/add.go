@@ -1,17 +1,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"rcsupervisor/internal/enroll"
-	"rcsupervisor/internal/people"
 	"rcsupervisor/sealed"
 )
 
@@ -29,18 +28,19 @@ proved before it is sealed, and is never printed.
    rcsupervisor add alice --server https://chat.example.org --agent acp
    rcsupervisor add alice --server https://chat.example.org --user-id ID \
        --token-file - --owner-id ID < token.txt
-   rcsupervisor add alice --server URL --agent exec -- /usr/local/bin/answer --fast
+   rcsupervisor add alice --server URL --agent exec -- /usr/local/bin/answer -f
 
 Adding the same bot again replaces its token. Another bot's envelope is replaced
 only with --force.`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "server", Usage: "the server's `URL`, as in the browser", Required: true},
+			&cli.StringFlag{Name: "server", Usage: "the server's `URL`, as in the browser"},
 			&cli.StringFlag{Name: "user-id", Usage: "the bot's user `ID`"},
 			&cli.StringFlag{Name: "token-file", Usage: "the `FILE` that holds the token; - for standard input"},
 			&cli.StringFlag{Name: "owner-id", Usage: "the user `ID` of the first owner, instead of a code"},
 			&cli.StringFlag{Name: "agent", Usage: "what answers, for a new channel.yaml: `KIND` acp, exec or echo", DefaultText: "echo"},
 			&cli.BoolFlag{Name: "unchecked", Usage: "do not ask the server whether the token is the bot's"},
 			&cli.BoolFlag{Name: "force", Usage: "replace another bot's envelope"},
+			jsonFlag(),
 		},
 		OnUsageError: usageError,
 		Action:       func(c *cli.Context) error { return add(c, s) },
@@ -52,149 +52,192 @@ func add(c *cli.Context, s streams) error {
 	if name == "" {
 		return usage(errors.New("add takes the name of a profile"), "rcsupervisor add NAME --server URL")
 	}
-	src, err := sources(c)
+	if c.String("server") == "" {
+		return usage(errors.New("on which server? --server is missing"), "rcsupervisor add "+shown(name)+" --server https://chat.example.org")
+	}
+	a := enroll.Addition{
+		Server: c.String("server"), UserID: c.String("user-id"), OwnerID: c.String("owner-id"),
+		Agent: c.String("agent"), Command: c.Args().Tail(), Unchecked: c.Bool("unchecked"), Force: c.Bool("force"),
+	}
+	if err := foresee(c, s, name, a); err != nil {
+		return err
+	}
+	if err := askBot(c, s, &a); err != nil {
+		return err
+	}
+	made, err := carryOut(c, s, "add", name, a, func(ctx context.Context, d *enroll.Desk) (enroll.Added, error) {
+		return d.Add(ctx, enroll.Operator, name, a)
+	})
 	if err != nil {
 		return err
 	}
-	home, _, err := enroll.Place(src, name)
-	if err != nil {
-		return usage(err, "rcsupervisor add NAME --server URL")
-	}
-	keys, err := keyring(c)
-	if err != nil {
+	if err := show(c, s, made, func(w io.Writer) { printAdded(w, name, made) }); err != nil {
 		return err
 	}
-	bot, err := askBot(c, s)
-	if err != nil {
-		return err
-	}
-	if !c.Bool("unchecked") {
-		me, err := enroll.Prove(c.Context, bot)
-		if err != nil {
-			return fail(err, "")
-		}
-		fmt.Fprintf(s.err, "rcsupervisor: the token is @%s's\n", me.Username)
-	}
-	made, err := enroll.Seal(enroll.Wish{
-		Name: name, Home: home, Bot: bot, Agent: c.String("agent"), Command: c.Args().Tail(),
-		OwnerID: c.String("owner-id"), Force: c.Bool("force"),
-	}, keys)
-	if err != nil {
-		return fail(err, "")
-	}
-	fmt.Fprintf(s.out, "sealed  %s for %s (generation %d)\n", name, made.Server, made.Generation)
-	fmt.Fprintf(s.out, "home    %s\n", home)
-	if !made.Owned {
-		return printCode(c, s, name)
-	}
-	fmt.Fprintf(s.err, "rcsupervisor: next: rcsupervisor check %s\n", name)
+	afterAdd(s, name, made)
 	return nil
 }
 
-// printCode gives out the code by which the first owner proves himself.
-func printCode(c *cli.Context, s streams, name string) error {
-	book := &people.Book{Dir: stateDir(c)}
-	code, err := book.NewCode(name, time.Now())
-	if err != nil {
-		return fail(err, "rcsupervisor init")
+// foresee refuses what can't succeed before anybody is asked for a token. What
+// only the supervisor can see it says itself, later.
+func foresee(c *cli.Context, s streams, name string, a enroll.Addition) error {
+	if _, err := enroll.Server(a.Server); err != nil {
+		return err
 	}
-	fmt.Fprintf(s.out, "code    %s\n", code)
-	fmt.Fprintf(s.err, "rcsupervisor: within an hour, write this code to the bot in a direct message: whoever does is its owner\n")
-	fmt.Fprintf(s.err, "rcsupervisor: next: rcsupervisor run\n")
+	client, err := supervisorOf(c)
+	if err != nil {
+		return err
+	}
+	if client != nil {
+		client.Close()
+		return nil
+	}
+	w := &waiting{out: s.err}
+	defer w.done()
+	desk, err := newDesk(c, w)
+	if err != nil {
+		return err
+	}
+	defer desk.State.Close()
+	if err := desk.Foresee(c.Context, enroll.Operator, name, a); err != nil {
+		return err
+	}
+	// An identity by descriptor is read once, and by whoever seals.
+	if c.Int("identity-fd") >= 0 {
+		return nil
+	}
+	o := identityOptions(c)
+	o.Passphrase = nil
+	if _, err := sealed.FindIdentity(o); err != nil && !errors.Is(err, sealed.ErrPassphrase) {
+		return err
+	}
 	return nil
+}
+
+func printAdded(w io.Writer, name string, made enroll.Added) {
+	fmt.Fprintf(w, "sealed  %s for %s (generation %d)\nhome    %s\n", name, made.Server, made.Generation, made.Home)
+	if made.Username != "" {
+		fmt.Fprintf(w, "bot     @%s (%s)\n", made.Username, made.UserID)
+	}
+	if made.Code != "" {
+		fmt.Fprintf(w, "code    %s\n", made.Code)
+	}
+}
+
+// afterAdd says what a person should know, and what comes next.
+func afterAdd(s streams, name string, made enroll.Added) {
+	if len(made.Holders) > 0 {
+		s.word("another profile has this bot: %s; only one of them can run", strings.Join(made.Holders, ", "))
+	}
+	if made.Admin {
+		s.word("the bot is an administrator of the server, and need not be one")
+	}
+	if made.Code != "" {
+		s.word("within an hour, write this code to the bot in a direct message, while it")
+		s.word("runs: whoever does is its owner")
+	}
+	s.word("next: rcsupervisor check %s", name)
+}
+
+// shown is a name that is safe to print back: what is no name may be a token.
+func shown(name string) string {
+	if enroll.LooksLikeToken(name) {
+		return "NAME"
+	}
+	return name
 }
 
 // askBot takes the credentials from flags and standard input, or asks a person
 // for them.
-func askBot(c *cli.Context, s streams) (enroll.Bot, error) {
-	bot := enroll.Bot{Server: c.String("server"), UserID: c.String("user-id")}
+func askBot(c *cli.Context, s streams, a *enroll.Addition) error {
 	file := c.String("token-file")
 	var text string
 	var err error
 	switch {
 	case file == "" && isTerminal(s.in):
-		return askPerson(bot, s)
+		return askPerson(a, s)
 	case file == "" || file == "-":
 		text, err = readLimited(s.in)
 	default:
-		var f *os.File
-		if f, err = os.Open(file); err == nil {
-			text, err = readLimited(f)
-			f.Close()
-		}
+		text, err = readFile(file)
 	}
 	if err != nil {
-		return bot, fail(fmt.Errorf("read the token: %w", err), "rcsupervisor add NAME --server URL --token-file FILE")
+		return fail(fmt.Errorf("read the token: %w", err), "rcsupervisor add NAME --server URL --token-file FILE")
 	}
-	return fill(bot, text)
+	return fill(a, text)
 }
 
 // fill takes what is still missing from what was given as one text.
-func fill(bot enroll.Bot, text string) (enroll.Bot, error) {
+func fill(a *enroll.Addition, text string) error {
 	found := enroll.Find(text)
-	token := strings.TrimSpace(text)
-	if found.Token != "" {
-		token = found.Token
+	token := found.Token
+	if token == "" {
+		token = strings.TrimSpace(text)
 	}
-	if bot.UserID == "" {
-		bot.UserID = found.UserID
+	if a.UserID == "" {
+		a.UserID = found.UserID
 	}
-	bot.Token = sealed.NewSecret(token)
-	switch {
-	case token == "":
-		return bot, usage(errors.New("no token was given"), "rcsupervisor add NAME --server URL --token-file FILE")
-	case bot.UserID == "":
-		return bot, usage(errors.New("no user id was given"), "rcsupervisor add NAME --server URL --user-id ID --token-file FILE")
+	a.Token = enroll.Plain{Secret: sealed.NewSecret(token)}
+	if a.UserID == "" && token != "" {
+		return usage(errors.New("a token was given and no user id"), "rcsupervisor add NAME --server URL --user-id ID --token-file FILE")
 	}
-	return bot, nil
+	return (enroll.Bot{UserID: a.UserID, Token: a.Token.Secret}).Shape()
 }
 
 // askPerson asks until there is a user id and a token. What is typed as one
 // may hold both.
-func askPerson(bot enroll.Bot, s streams) (enroll.Bot, error) {
+func askPerson(a *enroll.Addition, s streams) error {
+	const again = "rcsupervisor add NAME --server URL --user-id ID --token-file FILE"
 	var token string
 	for range 3 {
-		if bot.UserID == "" {
-			line, err := askHidden(s, "The bot's user id, or all that the token dialog shows: ")
+		if a.UserID == "" {
+			line, err := askHidden(s, "The bot's user id, or all that the token's dialog shows (not shown): ")
 			if err != nil {
-				return bot, fail(err, "rcsupervisor add NAME --server URL --token-file FILE")
+				return fail(err, again)
 			}
 			found := enroll.Find(line)
-			bot.UserID, token = found.UserID, found.Token
-			if bot.UserID == "" && token == "" {
-				bot.UserID = strings.TrimSpace(line)
+			a.UserID, token = found.UserID, found.Token
+			if a.UserID == "" && token == "" {
+				a.UserID = strings.TrimSpace(line)
 			}
 		}
-		if bot.UserID != "" && token == "" {
+		if token == "" {
 			line, err := askHidden(s, "The bot's token (not shown): ")
 			if err != nil {
-				return bot, fail(err, "rcsupervisor add NAME --server URL --token-file FILE")
+				return fail(err, again)
 			}
-			if found := enroll.Find(line); found.Token != "" {
-				token = found.Token
-			} else {
+			if token = enroll.Find(line).Token; token == "" {
 				token = strings.TrimSpace(line)
 			}
 		}
-		if enroll.LooksLikeToken(bot.UserID) && enroll.LooksLikeID(token) {
-			fmt.Fprintln(s.err, "rcsupervisor: those two were the other way round; taken so")
-			bot.UserID, token = token, bot.UserID
+		if enroll.LooksLikeToken(a.UserID) && enroll.LooksLikeID(token) {
+			s.word("those two were the other way round; taken so")
+			a.UserID, token = token, a.UserID
 		}
-		if bot.UserID != "" && token != "" {
-			bot.Token = sealed.NewSecret(token)
-			return bot, nil
+		if a.UserID != "" && token != "" {
+			a.Token = enroll.Plain{Secret: sealed.NewSecret(token)}
+			return (enroll.Bot{UserID: a.UserID, Token: a.Token.Secret}).Shape()
 		}
 	}
-	return bot, usage(errors.New("a user id and a token are needed"), "rcsupervisor add NAME --server URL --user-id ID --token-file FILE")
+	return usage(errors.New("a user id and a token are needed"), again)
 }
 
-// tokenBytes bounds what is read for a token.
-const tokenBytes = 16 << 10
+// secretBytes bounds what is read for a secret.
+const secretBytes = 64 << 10
 
 func readLimited(r io.Reader) (string, error) {
-	b, err := io.ReadAll(io.LimitReader(r, tokenBytes+1))
-	if err == nil && len(b) > tokenBytes {
-		err = fmt.Errorf("more than %d bytes", tokenBytes)
+	b, err := io.ReadAll(io.LimitReader(r, secretBytes+1))
+	if err == nil && len(b) > secretBytes {
+		err = fmt.Errorf("more than %d bytes", secretBytes)
 	}
 	return string(b), err
+}
+
+func readFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return readLimited(f)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"rcsupervisor/internal/slips"
 )
 
 // order puts the arguments of one call into the order that the flag parser
@@ -92,37 +94,16 @@ func help(verb *cli.Command) string {
 	return "rcsupervisor " + verb.Name + " --help"
 }
 
-// didYouMean names the verb that is one slip away from what was typed.
+// didYouMean names the verb that was probably meant.
 func didYouMean(app *cli.App, typed string) string {
-	best, distance := "", 3
+	var names []string
 	for _, c := range app.Commands {
-		if d := slips(typed, c.Name); d < distance {
-			best, distance = c.Name, d
+		if !c.Hidden {
+			names = append(names, c.Name)
 		}
 	}
-	if best == "" {
-		return ""
+	if near := slips.Nearest(typed, names); near != "" {
+		return fmt.Sprintf(": did you mean %q?", near)
 	}
-	return fmt.Sprintf(": did you mean %q?", best)
-}
-
-// slips is the edit distance of two short words.
-func slips(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return ""
 }

@@ -8,7 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"rcsupervisor/internal/ownerfs"
+	"rcsupervisor/internal/control"
+	"rcsupervisor/internal/enroll"
 )
 
 // The exit codes. They are public.
@@ -26,7 +27,7 @@ const (
 // A failure is an error with what mends it and the code the program ends with.
 type failure struct {
 	err  error
-	try  string // a command, "" for none better than the verb's help
+	try  string // a command, "" for none better than what the error itself says
 	code int
 }
 
@@ -39,11 +40,7 @@ func config(err error, try string) error { return &failure{err, try, exitConfig}
 
 // usageError is how the flag parser's complaints become ours.
 func usageError(c *cli.Context, err error, _ bool) error {
-	try := "rcsupervisor --help"
-	if c.Command != nil && c.Command.Name != "" && c.Command.Name != c.App.Name {
-		try = "rcsupervisor " + c.Command.Name + " --help"
-	}
-	return usage(err, try)
+	return usage(err, help(c.Command))
 }
 
 // report prints an error for people, ending in the line that mends it, and
@@ -52,14 +49,14 @@ func report(w io.Writer, err error) int {
 	if err == nil {
 		return exitDone
 	}
-	f := &failure{err: err, code: exitFailed}
+	f := &failure{err: err, code: codeOf(err)}
 	errors.As(err, &f)
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(w, "rcsupervisor: %s\n", strings.TrimRight(line, "\n"))
 	}
 	try := f.try
 	if try == "" {
-		try = hint(err)
+		try = enroll.Hint(err)
 	}
 	if try == "" {
 		try = "rcsupervisor --help"
@@ -68,14 +65,26 @@ func report(w io.Writer, err error) int {
 	return f.code
 }
 
-// hint is what an error itself says mends it.
-func hint(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		return h.Hint()
+// codeOf is the exit code of an error that says none itself.
+func codeOf(err error) int {
+	if e, ok := errors.AsType[*control.Error](err); ok {
+		switch e.Code {
+		case control.CodeUsage:
+			return exitUsage
+		case control.CodeNotRunning:
+			return exitNotRunning
+		case control.CodeNoProfile:
+			return exitNoProfile
+		case control.CodePartial:
+			return exitPartly
+		}
+		return exitFailed
 	}
-	if e, ok := errors.AsType[*ownerfs.Error](err); ok {
-		return e.Try
+	switch {
+	case errors.Is(err, enroll.ErrNoProfile):
+		return exitNoProfile
+	case errors.Is(err, enroll.ErrUnlikely):
+		return exitUsage
 	}
-	return ""
+	return exitFailed
 }

@@ -6,15 +6,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"rcsupervisor/internal/hostfile"
 	"rcsupervisor/profile"
-	"rcsupervisor/sealed"
 )
 
-// sources are the places where homes are looked for: the flags, else the
-// variable, else where Hermes itself would look.
+// sources are the places where homes are looked for: the flags, else their
+// variables, else the host file, else where Hermes itself would look.
 func sources(c *cli.Context) (profile.Sources, error) {
 	var src profile.Sources
-	for _, arg := range c.StringSlice("home") {
+	for _, arg := range namedHomes(c) {
 		h, err := profile.ParseHome(arg)
 		if err != nil {
 			return src, usage(err, "rcsupervisor --home NAME=DIR ...")
@@ -23,7 +23,13 @@ func sources(c *cli.Context) (profile.Sources, error) {
 	}
 	args := roots(c)
 	if len(args) == 0 {
-		src.Roots = profile.DefaultRoots(os.Getenv("HERMES_HOME"), homeDir())
+		host, err := hostFile(c)
+		if err != nil {
+			return src, err
+		}
+		if src.Roots = host.Roots; src.Roots == nil {
+			src.Roots = profile.DefaultRoots(os.Getenv("HERMES_HOME"), homeDir())
+		}
 	}
 	for _, arg := range args {
 		r, err := profile.ParseRoot(arg)
@@ -35,32 +41,20 @@ func sources(c *cli.Context) (profile.Sources, error) {
 	return src, nil
 }
 
-// reading finds and reads one profile.
-func reading(c *cli.Context, name string) (profile.Reading, error) {
-	src, err := sources(c)
+// hostFile reads the host file; one that isn't named says nothing.
+func hostFile(c *cli.Context) (hostfile.File, error) {
+	path := given(c, "config", "RCSUPERVISOR_CONFIG")
+	if path == "" {
+		return hostfile.File{}, nil
+	}
+	f, err := hostfile.Read(path)
 	if err != nil {
-		return profile.Reading{}, err
+		return f, config(err, "rcsupervisor --config FILE ..., with a file that is right")
 	}
-	snap, err := profile.NewScanner(profile.Options{Sources: src}).Scan(c.Context)
-	if err != nil {
-		return profile.Reading{}, fail(err, "rcsupervisor doctor")
-	}
-	if r, ok := snap.Profile(name); ok {
-		return r, nil
-	}
-	return profile.Reading{}, &failure{fmt.Errorf("no such profile: %s", name), "rcsupervisor add " + name + " --server URL", exitNoProfile}
+	return f, nil
 }
 
-// keyring is the identity with the recipients it seals for.
-func keyring(c *cli.Context) (*sealed.Keyring, error) {
-	k, err := sealed.FindKeyring(identityOptions(c), false)
-	if err != nil {
-		return nil, fail(err, "")
-	}
-	return k, nil
-}
-
-// oneName is the NAME of verbs that take one.
+// oneName is the NAME of verbs that take one, and what follows it.
 func oneName(c *cli.Context) (string, error) {
 	if c.NArg() != 1 {
 		return "", usage(fmt.Errorf("%s takes the name of one profile", c.Command.Name), "rcsupervisor "+c.Command.Name+" NAME")

@@ -49,6 +49,10 @@ func newApp(s streams) *cli.App {
 		Flags:                globalFlags(),
 		Commands: []*cli.Command{
 			demoVerb(s), initVerb(s), addVerb(s), checkVerb(s), pretendVerb(s), runVerb(s),
+			peopleVerb(s), roomsVerb(s), acceptVerb(s), adoptVerb(s), secretVerb(s), importVerb(s), resealVerb(s), removeVerb(s),
+			askerVerb(s),
+			startVerb(s), stopVerb(s), restartVerb(s), suspendVerb(s), resumeVerb(s),
+			statusVerb(s), waitVerb(s), logsVerb(s), planVerb(s), reloadVerb(s),
 		},
 		// Errors are printed once, by report.
 		ExitErrHandler: func(*cli.Context, error) {},

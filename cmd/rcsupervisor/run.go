@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rcsupervisor/channel"
+	"rcsupervisor/internal/control"
 	"rcsupervisor/internal/hostfile"
 	"rcsupervisor/internal/people"
 	"rcsupervisor/internal/redact"
@@ -77,30 +79,38 @@ func supervise(c *cli.Context, s streams) error {
 		return config(err, "rcsupervisor doctor")
 	}
 	book.LetIn = func(ctx context.Context, name string, p profile.Person) error {
-		return super.EditAccess(ctx, name, supervisor.LetIn(p))
+		return super.EditAccess(ctx, name, profile.LetIn(p))
 	}
-	return runUntilTold(c, super, log)
+	socket, err := listen(c)
+	if err != nil {
+		return err
+	}
+	server := control.NewServer(control.Config{
+		Supervisor: super, Verbs: control.Orders(super), Audit: control.NewAudit(state), Log: log,
+	})
+	return runUntilTold(c, super, server, socket, log)
 }
 
 // homesToRun are the places where homes are looked for, and what the host file
-// says of them. Its roots give way to those of flags and of the variable.
+// says of them.
 func homesToRun(c *cli.Context) (profile.Sources, hostfile.File, error) {
-	var host hostfile.File
-	if path := c.String("config"); path != "" {
-		var err error
-		if host, err = hostfile.Read(path); err != nil {
-			return profile.Sources{}, host, config(err, "rcsupervisor run --config FILE")
-		}
+	host, err := hostFile(c)
+	if err != nil {
+		return profile.Sources{}, host, err
 	}
 	src, err := sources(c)
-	if len(roots(c)) == 0 && host.Roots != nil {
-		src.Roots = host.Roots
-	}
 	return src, host, err
 }
 
 // runUntilTold runs the supervisor and obeys the signals.
-func runUntilTold(c *cli.Context, super *supervisor.Supervisor, log *slog.Logger) error {
+func runUntilTold(c *cli.Context, super *supervisor.Supervisor, server *control.Server, socket net.Listener, log *slog.Logger) error {
+	serving, stopServing := context.WithCancel(context.WithoutCancel(c.Context))
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(serving, socket) }()
+	defer func() {
+		stopServing()
+		<-served
+	}()
 	hurry := make(chan struct{})
 	again := make(chan os.Signal, 2)
 	signal.Notify(again, os.Interrupt, syscall.SIGTERM)

@@ -6,200 +6,284 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
-	"time"
+	"slices"
 
 	"go.yaml.in/yaml/v4"
 
-	"rcsupervisor/channel/dial"
-	"rcsupervisor/channel/rest"
 	"rcsupervisor/internal/ownerfs"
-	"rcsupervisor/internal/supervisor"
 	"rcsupervisor/profile"
 	"rcsupervisor/sealed"
 )
 
-// A Bot is what is to be sealed.
-type Bot struct {
-	Server string // as typed
-	UserID string
-	Token  sealed.Secret
+// An Addition is a bot that is to live in a profile.
+type Addition struct {
+	Server    string   `json:"server"` // as typed
+	UserID    string   `json:"user_id"`
+	Token     Plain    `json:"token"`
+	Agent     string   `json:"agent,omitempty"`     // agent.kind of a new channel.yaml; "" for echo
+	Command   []string `json:"command,omitempty"`   // agent.command of a new channel.yaml
+	OwnerID   string   `json:"owner_id,omitempty"`  // the first owner's user id; "" lets a code decide
+	Unchecked bool     `json:"unchecked,omitempty"` // the server is not asked
+	Force     bool     `json:"force,omitempty"`     // replace another bot's envelope
 }
 
-// A Wish is a bot and the profile it is to live in.
-type Wish struct {
-	Name    string
-	Home    string // see [Place]
-	Bot     Bot
-	Agent   string   // agent.kind of a new channel.yaml; "" for echo
-	Command []string // agent.command
-	OwnerID string   // the first owner's user id; "" lets a code decide
-	Force   bool     // replace another bot's envelope
+// An Added is what there is now.
+type Added struct {
+	Home       string   `json:"home"`
+	Server     string   `json:"server"` // canonical
+	UserID     string   `json:"user_id"`
+	Username   string   `json:"username"` // "" unchecked
+	Admin      bool     `json:"admin"`    // the bot is an administrator, which it need not be
+	Generation uint64   `json:"generation"`
+	MadeFile   bool     `json:"made_file"`         // channel.yaml was made
+	Code       string   `json:"code,omitempty"`    // by which the first owner proves himself; "" where there is one
+	Holders    []string `json:"holders,omitempty"` // other profiles that have this bot
 }
 
-// A Result says what there is now.
-type Result struct {
-	Folder     string // what is ours in the home
-	Server     string // canonical
-	Generation uint64
-	MadeFile   bool // channel.yaml was made
-	Owned      bool // somebody is an owner
+// Foresee fails for an addition that can't succeed whatever its token is, so
+// that nobody is asked for one in vain. Token and user id may be missing yet.
+func (d *Desk) Foresee(ctx context.Context, by Caller, name string, a Addition) error {
+	_, err := d.foresee(ctx, by, name, a)
+	return err
 }
 
-// A TokenError says which of the fields is wrong, and how to make it right.
-type TokenError struct {
-	Field string // server, user id, token
-	Text  string
-	Try   string
-	err   error
+// A site is where a bot is added, and what it would find there.
+type site struct {
+	profile.Place
+	owner    int
+	server   string
+	settings profile.Settings
+	text     []byte // of a new channel.yaml; nil where there is one
 }
 
-func (e *TokenError) Error() string { return e.Field + ": " + e.Text }
-func (e *TokenError) Unwrap() error { return e.err }
-
-// Hint returns what mends it.
-func (e *TokenError) Hint() string { return e.Try }
-
-// makeToken is how a right token is made.
-const makeToken = "log in as the bot, My Account → Personal Access Tokens, tick “Ignore Two Factor Authentication”, Add"
-
-// checkTimeout bounds asking a server who a bot is.
-const checkTimeout = 30 * time.Second
-
-// Prove asks the server whether the token is the bot's.
-func Prove(ctx context.Context, b Bot) (rest.Me, error) {
-	server, err := sealed.Server(b.Server)
-	if err != nil {
-		return rest.Me{}, &TokenError{Field: "server", Text: strings.TrimPrefix(err.Error(), "server address: "), Try: "--server https://chat.example.org", err: err}
+func (d *Desk) foresee(ctx context.Context, by Caller, name string, a Addition) (site, error) {
+	again := "rcsupervisor add " + name + " --server URL"
+	var s site
+	var err error
+	if s.server, err = Server(a.Server); err != nil {
+		return s, err
 	}
-	switch {
-	case LooksLikeToken(b.UserID):
-		return rest.Me{}, &TokenError{Field: "user id", Text: "that is a token; the user id has 17 letters and digits", Try: "give them the other way round"}
-	case LooksLikeID(b.Token.Reveal()):
-		return rest.Me{}, &TokenError{Field: "token", Text: "that is a user id; the token has 43 characters", Try: "give them the other way round"}
+	if !d.Host.AllowsServer(s.server) {
+		return s, &Error{Text: "the host file does not allow the server " + s.server, Try: "ask whoever runs this host to add it to servers"}
 	}
-	client, err := rest.New(rest.Config{Server: server, UserID: b.UserID, Token: b.Token, Network: &dial.Network{}})
-	if err != nil {
-		return rest.Me{}, &TokenError{Field: "user id and token", Text: err.Error(), Try: makeToken, err: err}
+	if s.Place, s.owner, err = d.place(ctx, by, name); err != nil {
+		return s, err
 	}
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	me, err := client.Me(ctx)
-	if err != nil {
-		return rest.Me{}, unproven(server, err)
+	if s.text, s.settings, err = d.settingsFor(a, s.Dir); err != nil {
+		return s, err
 	}
-	if me.ID != b.UserID {
-		return rest.Me{}, &TokenError{Field: "user id", Text: fmt.Sprintf("the token belongs to @%s, whose user id is %s", me.Username, me.ID), Try: "--user-id " + me.ID}
+	if !d.Host.AllowsKind(s.settings.Agent.Kind) {
+		return s, unlikely(again+" --agent KIND", "the host file does not allow agents of the kind %s", s.settings.Agent.Kind)
 	}
-	return me, nil
+	return s, nil
 }
 
-// unproven says what a failed question means.
-func unproven(server string, err error) error {
-	switch {
-	case errors.Is(err, rest.ErrTwoFactor):
-		return &TokenError{Field: "token", Text: "the server asks for a second factor", Try: makeToken, err: err}
-	case errors.Is(err, rest.ErrRefused):
-		return &TokenError{Field: "user id or token", Text: "the server takes neither of them together", Try: makeToken, err: err}
-	case errors.Is(err, rest.ErrNotJSON), errors.Is(err, rest.ErrRedirected), errors.Is(err, rest.ErrNoRoute):
-		return &TokenError{Field: "server", Text: "what answers at " + server + " is no Rocket.Chat: " + err.Error(), Try: "the address as in the browser, with its path if it has one", err: err}
-	}
-	return &TokenError{Field: "server", Text: err.Error(), Try: "curl " + server + "/api/info", err: err}
-}
-
-// Seal makes what of a home is missing and seals the bot into it. It is right
-// to repeat it after any failure. channel.yaml, which makes a home take part,
-// comes last.
-func Seal(w Wish, k *sealed.Keyring) (Result, error) {
-	server, err := sealed.Server(w.Bot.Server)
+// place is where the home of a name is or would be, and whose it is.
+func (d *Desk) place(ctx context.Context, by Caller, name string) (profile.Place, int, error) {
+	snap, err := d.scan(ctx)
 	if err != nil {
-		return Result{}, err
+		return profile.Place{}, 0, err
 	}
-	dir, err := open(w.Home)
+	p, err := snap.Place(d.Sources, name)
 	if err != nil {
-		return Result{}, err
+		return p, 0, unlikely("rcsupervisor add NAME --server URL", "%s", err.Error())
 	}
-	defer dir.Close()
-	settings, err := settingsFor(w, dir)
-	if err != nil {
-		return Result{}, err
+	owner := p.Owner
+	if !p.Exists {
+		if owner, err = maker(p.Dir); err != nil {
+			return p, 0, err
+		}
 	}
-	store := sealed.Store{Folder: supervisor.Sealed(dir), Profile: w.Name}
-	envelope := sealed.Envelope{Server: server, UserID: w.Bot.UserID, Token: w.Bot.Token}
-	if was, err := store.Read(k.Identity()); err == nil && (was.Server == server && was.UserID == w.Bot.UserID) {
-		envelope.Keys, envelope.Values = was.Keys, was.Values // a new token of the same bot
+	if err := by.may(name, owner); err != nil {
+		return p, 0, &Error{Text: p.Dir + " is not yours", Try: "rcsupervisor add NAME --home NAME=DIR --server URL", Err: ErrNotYours}
 	}
-	sealedNow, err := store.Write(envelope, k, sealed.WriteOptions{Force: w.Force})
-	if err != nil {
-		return Result{}, err
-	}
-	res := Result{Folder: dir.Path(), Server: server, Generation: sealedNow.Generation}
-	if res.Owned, err = w.owner(dir); err != nil {
-		return res, err
-	}
-	if settings != nil {
-		res.MadeFile = true
-		err = dir.ReplaceFile(profile.SettingsFile, settings, 0o644, func(b []byte) error {
-			_, err := profile.ParseSettings(profile.SettingsFile, b)
-			return err
-		})
-	}
-	return res, err
+	return p, owner, nil
 }
 
 // settingsFor returns a new channel.yaml, nil where there is one that can be
-// read.
-func settingsFor(w Wish, dir *ownerfs.Dir) ([]byte, error) {
-	path := filepath.Join(dir.Path(), profile.SettingsFile)
-	data, _, err := dir.ReadFile(profile.SettingsFile, profile.MaxFile)
+// read, and what the one or the other says.
+func (d *Desk) settingsFor(a Addition, home string) ([]byte, profile.Settings, error) {
+	dir, err := ours(home)
 	if err == nil {
-		_, err = profile.ParseSettings(path, data)
-		return nil, err
+		defer dir.Close()
+		data, _, err := dir.ReadFile(profile.SettingsFile, profile.MaxFile)
+		if err == nil {
+			return d.settingsThere(a, dir, data)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, profile.Settings{}, err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, profile.Settings{}, err
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	kind := w.Agent
+	kind := a.Agent
 	if kind == "" {
 		kind = "echo"
+		if len(a.Command) > 0 {
+			return nil, profile.Settings{}, unlikely("rcsupervisor add NAME --server URL --agent exec -- COMMAND...", "a command needs an agent that runs it")
+		}
 	}
 	agent := map[string]any{"kind": kind}
-	if len(w.Command) > 0 {
-		agent["command"] = w.Command
+	if len(a.Command) > 0 {
+		agent["command"] = a.Command
 	}
 	body, err := yaml.Marshal(map[string]any{"agent": agent})
 	if err != nil {
-		return nil, err
+		return nil, profile.Settings{}, err
 	}
 	text := append([]byte("# What answers, and within which bounds. Every key: rcsupervisor's README.\n"), body...)
-	if _, err := profile.ParseSettings(path, text); err != nil {
-		return nil, err
-	}
-	return text, nil
-}
-
-// owner lets the first owner in, and reports whether there is one.
-func (w Wish) owner(dir *ownerfs.Dir) (bool, error) {
-	if w.OwnerID != "" {
-		_, err := profile.WriteAccess(w.Home, profile.LetIn(profile.Person{ID: w.OwnerID, Role: profile.Owner}))
-		return err == nil, err
-	}
-	data, _, err := dir.ReadFile(profile.AccessFile, profile.MaxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
+	s, err := profile.ParseSettings(profile.SettingsFile, text)
 	if err != nil {
-		return false, err
-	}
-	access, err := profile.ParseAccess(filepath.Join(dir.Path(), profile.AccessFile), data)
-	if err != nil {
-		return false, err
-	}
-	for _, p := range access.People {
-		if p.Role == profile.Owner {
-			return true, nil
+		e, ok := errors.AsType[*profile.FileError](err)
+		if ok {
+			err = unlikely("rcsupervisor add NAME --server URL --agent exec -- COMMAND...", "%s %s", e.Problems[0].Key, e.Problems[0].Text)
 		}
 	}
-	return false, nil
+	return text, s, err
+}
+
+// settingsThere reads the channel.yaml that there is. It is never changed, so
+// what was asked for has to be what it says.
+func (d *Desk) settingsThere(a Addition, dir *ownerfs.Dir, data []byte) ([]byte, profile.Settings, error) {
+	path := filepath.Join(dir.Path(), profile.SettingsFile)
+	s, err := d.Host.Host().ParseSettings(path, data)
+	switch {
+	case err != nil:
+		return nil, s, err
+	case a.Agent != "" && a.Agent != s.Agent.Kind, len(a.Command) > 0 && !slices.Equal(a.Command, s.Agent.Command):
+		return nil, s, unlikely("edit "+ownerfs.Quote(path)+", or leave --agent and the command out", "%s is there already and says something else of the agent", path)
+	}
+	return nil, s, nil
+}
+
+// Add proves a bot's credentials, makes what of its home is missing, and seals
+// them into it. It is right to repeat it after any failure: channel.yaml, which
+// makes a home take part, comes last.
+func (d *Desk) Add(ctx context.Context, by Caller, name string, a Addition) (Added, error) {
+	s, err := d.foresee(ctx, by, name, a)
+	if err != nil {
+		return Added{}, err
+	}
+	bot := Bot{Server: s.server, UserID: a.UserID, Token: a.Token.Secret}
+	if err := bot.Shape(); err != nil {
+		return Added{}, err
+	}
+	keys, err := d.Keys()
+	if err != nil {
+		return Added{}, err
+	}
+	done := Added{Home: s.Dir, Server: s.server, UserID: bot.UserID}
+	if !a.Unchecked {
+		if err := d.prove(ctx, bot, s, &done); err != nil {
+			return Added{}, err
+		}
+	}
+	r, err := d.enterAt(name, s.Dir, true)
+	if err != nil {
+		return Added{}, err
+	}
+	defer r.leave()
+	if done.Generation, err = d.sealBot(r, bot, keys, a.Force); err != nil {
+		return Added{}, err
+	}
+	if err := d.known(r, bot, done.Generation); err != nil {
+		return done, err
+	}
+	if err := d.firstOwner(ctx, r, a.OwnerID, &done); err != nil {
+		return done, err
+	}
+	if s.text != nil {
+		done.MadeFile = true
+		if err := r.makeSettings(s.text); err != nil {
+			return done, err
+		}
+	}
+	done.Holders, err = d.others(name, bot)
+	return done, err
+}
+
+func (d *Desk) prove(ctx context.Context, b Bot, s site, done *Added) error {
+	n, err := network(s.Dir, s.owner, s.settings)
+	if err != nil {
+		return err
+	}
+	d.say("asking %s whose token it is", b.Server)
+	me, err := prove(ctx, b, n)
+	if err != nil {
+		return err
+	}
+	done.Username, done.Admin = me.Username, slices.Contains(me.Roles, "admin")
+	return nil
+}
+
+// sealBot seals a bot. What else is sealed for it stays.
+func (d *Desk) sealBot(r *visit, b Bot, k *sealed.Keyring, force bool) (generation uint64, err error) {
+	floor, err := d.floor(r.name)
+	if err != nil {
+		return 0, err
+	}
+	e := sealed.Envelope{Server: b.Server, UserID: b.UserID, Token: b.Token}
+	if was, err := r.store().Read(k.Identity()); err == nil && was.SameBot(e) {
+		e.Keys, e.Values = was.Keys, was.Values
+	}
+	d.say("sealing it")
+	now, err := r.store().Write(e, k, sealed.WriteOptions{Floor: floor, Force: force})
+	return now.Generation, err
+}
+
+// known has the ledger take for what is known that a person gave this name this
+// bot: it is not to be held because it was another's before.
+func (d *Desk) known(r *visit, b Bot, generation uint64) error {
+	e, ok, err := d.Names.Entry(r.name)
+	claim := profile.Claim{Path: r.home, Owner: r.owner, Server: b.Server, Bot: b.UserID, Generation: generation}
+	if err != nil || !ok {
+		return err
+	}
+	if v, _ := e.Judge(claim); v == profile.Known {
+		return nil
+	}
+	e = e.Adopt(claim)
+	return d.Names.Change(r.name, &e)
+}
+
+// others are the profiles that a login has proven to be this bot.
+func (d *Desk) others(name string, b Bot) ([]string, error) {
+	names, err := d.Names.Holders(b.Server, b.UserID)
+	return slices.DeleteFunc(names, func(n string) bool { return n == name }), err
+}
+
+func (r *visit) makeSettings(text []byte) error {
+	return r.dir.ReplaceFile(profile.SettingsFile, text, 0o644, func(b []byte) error {
+		_, err := profile.ParseSettings(profile.SettingsFile, b)
+		return err
+	})
+}
+
+// firstOwner lets the first owner in, or gives out the code by which he will
+// prove himself.
+func (d *Desk) firstOwner(ctx context.Context, r *visit, id string, done *Added) error {
+	if id != "" {
+		return d.edit(ctx, r, profile.LetIn(profile.Person{ID: id, Role: profile.Owner}))
+	}
+	access, err := r.access()
+	if err != nil || slices.ContainsFunc(access.People, func(p profile.Person) bool { return p.Role == profile.Owner }) {
+		return err
+	}
+	done.Code, err = d.Book.NewCode(r.name, d.now())
+	if err != nil {
+		return fmt.Errorf("the owner's code: %w", err)
+	}
+	return nil
+}
+
+// access is what the home's access.yaml says.
+func (r *visit) access() (profile.Access, error) {
+	data, _, err := r.dir.ReadFile(profile.AccessFile, profile.MaxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return profile.DefaultAccess(), nil
+	}
+	if err != nil {
+		return profile.Access{}, err
+	}
+	return profile.ParseAccess(filepath.Join(r.dir.Path(), profile.AccessFile), data)
 }

@@ -2,108 +2,25 @@ package enroll
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 
 	"rcsupervisor/internal/ownerfs"
 	"rcsupervisor/profile"
+	"rcsupervisor/sealed"
 )
 
-// Place returns where the home of a name is, by the rules under which homes
-// are found: the first of those that exist, else the place in the first root
-// that could hold it, which is then yet to be made.
-func Place(src profile.Sources, name string) (path string, exists bool, err error) {
-	if !profile.ValidName(name) {
-		return "", false, fmt.Errorf("%q can't be a profile's name: a-z, 0-9, _ and -, 64 at most, beginning with a letter or digit", name)
-	}
-	for _, h := range src.Homes {
-		if h.Name == name {
-			return h.Dir, isDir(h.Dir), nil
-		}
-	}
-	first := ""
-	for _, r := range src.Roots {
-		for _, dir := range expand(r.Dir) {
-			below, fits := within(r.Prefix, dir, name)
-			if !fits {
-				continue
-			}
-			path := filepath.Join(dir, below)
-			if isDir(path) {
-				return path, true, nil
-			}
-			if first == "" {
-				first = path
-			}
-		}
-	}
-	if first == "" {
-		return "", false, fmt.Errorf("no root can hold a profile of the name %s", name)
-	}
-	if profile.ReservedName(name) && name != "default" {
-		return "", false, fmt.Errorf("%s is a name Hermes keeps for itself", name)
-	}
-	return first, false, nil
-}
+// openHome enters a home as its owner.
+func openHome(home string) (*ownerfs.Dir, error) { return ownerfs.Open(home) }
 
-// within is where a root's folder keeps the home of a name: "" is the folder
-// itself.
-func within(prefix, dir, name string) (below string, fits bool) {
-	if prefix == profile.OwnerPrefix {
-		if prefix = ownerName(dir); prefix == "" {
-			return "", false
-		}
-	}
-	if prefix == "" {
-		if name == "default" {
-			return "", true
-		}
-		return filepath.Join("profiles", name), true
-	}
-	if name == prefix {
-		return "", true
-	}
-	rest, ok := strings.CutPrefix(name, prefix+"-")
-	return filepath.Join("profiles", rest), ok && rest != ""
-}
-
-func ownerName(dir string) string {
-	fi, err := os.Stat(dir)
+// ours enters what is ours in a home that is there.
+func ours(home string) (*ownerfs.Dir, error) {
+	dir, err := ownerfs.Open(home)
 	if err != nil {
-		return ""
+		return nil, err
 	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
-		return ""
-	}
-	u, err := user.LookupId(strconv.Itoa(int(st.Uid)))
-	if err != nil {
-		return ""
-	}
-	return u.Username
-}
-
-// expand returns the folders a root's pattern means; one without any match
-// means itself, if it is no pattern.
-func expand(pattern string) []string {
-	if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
-		return found
-	}
-	if strings.ContainsAny(pattern, `*?[\`) {
-		return nil
-	}
-	return []string{pattern}
-}
-
-func isDir(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.IsDir()
+	defer dir.Close()
+	return dir.Sub(profile.Folder)
 }
 
 // open enters what is ours in a home, and makes what of it is missing, as the
@@ -149,4 +66,33 @@ func sub(dir *ownerfs.Dir, name string, perm fs.FileMode) (*ownerfs.Dir, error) 
 		return nil, err
 	}
 	return dir.Sub(name)
+}
+
+// maker is whose a home would be that is yet to be made: the owner's of the
+// nearest folder that is there.
+func maker(home string) (uid int, err error) {
+	for {
+		info, _, err := ownerfs.Probe(home)
+		if err == nil {
+			return info.Owner, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || filepath.Dir(home) == home {
+			return 0, err
+		}
+		home = filepath.Dir(home)
+	}
+}
+
+// A folder is an owner's folder as sealed wants it.
+type folder struct{ dir *ownerfs.Dir }
+
+var _ sealed.Folder = folder{}
+
+func (f folder) ReadFile(name string, limit int64) ([]byte, error) {
+	data, _, err := f.dir.ReadFile(name, limit)
+	return data, err
+}
+
+func (f folder) ReplaceFile(name string, data []byte, perm fs.FileMode, verify func([]byte) error) error {
+	return f.dir.ReplaceFile(name, data, perm, verify)
 }

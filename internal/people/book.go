@@ -126,6 +126,9 @@ func (b *Book) change(name string, f func(*page) bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p, err := b.read(name)
+	if errors.Is(err, errPage) {
+		p, err = page{V: 1}, nil // a code and some requests are less than a profile that can't have any again
+	}
 	if err != nil {
 		return err
 	}
@@ -143,8 +146,12 @@ func (b *Book) change(name string, f func(*page) bool) error {
 	return atomicfile.ReplacePath(filepath.Join(dir, name+".json"), append(data, '\n'), 0o600, nil)
 }
 
-// errNewer is a page that this version must not rewrite.
-var errNewer = errors.New("written by a newer version of rcsupervisor")
+// errNewer is a page that this version must not rewrite; errPage is one that
+// can't be read.
+var (
+	errNewer = errors.New("written by a newer version of rcsupervisor")
+	errPage  = errors.New("is no page of people")
+)
 
 func (b *Book) read(name string) (page, error) {
 	p := page{V: 1}
@@ -152,18 +159,23 @@ func (b *Book) read(name string) (page, error) {
 		return p, fmt.Errorf("%q is no profile's name", name)
 	}
 	path := filepath.Join(b.Dir, folder, name+".json")
-	data, err := os.ReadFile(path)
+	root, err := os.OpenRoot(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
 	if err != nil {
 		return p, err
 	}
-	if len(data) > pageBytes {
-		return p, fmt.Errorf("%s is over %d bytes", path, pageBytes)
+	defer root.Close()
+	data, err := atomicfile.Read(root, filepath.Base(path), pageBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, nil
 	}
-	if err := json.Unmarshal(data, &p); err != nil {
-		return page{}, fmt.Errorf("%s: %w", path, err)
+	if err != nil {
+		return p, fmt.Errorf("%s: %w", path, err)
+	}
+	if json.Unmarshal(data, &p) != nil {
+		return page{}, fmt.Errorf("%s %w", path, errPage)
 	}
 	if p.V != 1 {
 		return page{}, fmt.Errorf("%s: %w", path, errNewer)

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+)
+
+func reloadVerb(s streams) *cli.Command {
+	return &cli.Command{
+		Name:      "reload",
+		Usage:     "look at all homes and the identity now",
+		UsageText: "rcsupervisor reload",
+		Description: `Changed files are seen by themselves; this is for file systems that do not tell,
+and for changed modes and owners.
+
+   rcsupervisor reload`,
+		Flags:        []cli.Flag{jsonFlag()},
+		OnUsageError: usageError,
+		Action: func(c *cli.Context) error {
+			client, err := connect(c)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			reply, err := client.Reload(c.Context)
+			if err != nil {
+				return remote(err)
+			}
+			if c.Bool("json") {
+				if err := printJSON(s, reply); err != nil {
+					return err
+				}
+			}
+			switch {
+			case reply.OK:
+				fmt.Fprintln(s.err, "rcsupervisor: every home that was found can be used")
+				return nil
+			case reply.Error == "":
+				return &failure{errors.New("not every home can be used"), "rcsupervisor status", exitPartly}
+			}
+			return &failure{errors.New(reply.Error), "rcsupervisor plan", exitPartly}
+		},
+	}
+}

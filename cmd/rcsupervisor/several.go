@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"rcsupervisor/internal/control"
+)
+
+// Flags of verbs that take NAME…|--all.
+func allFlag() cli.Flag { return &cli.BoolFlag{Name: "all", Usage: "every profile that is yours"} }
+
+func spreadFlag() cli.Flag {
+	return &cli.DurationFlag{Name: "spread", Usage: "one after another, evenly over so `LONG`"}
+}
+
+// named are the profiles that arguments mean: names, patterns such as shop-*,
+// or all. A name that no profile has is returned too; whoever is asked says so.
+func chosen(c *cli.Context, client *control.Client) ([]string, error) {
+	all, args := c.Bool("all"), c.Args().Slice()
+	verb := c.Command.Name
+	switch {
+	case all && len(args) > 0:
+		return nil, usage(errors.New("give names or --all, not both"), "rcsupervisor "+verb+" --all")
+	case !all && len(args) == 0:
+		return nil, usage(fmt.Errorf("%s takes names of profiles, or --all", verb), "rcsupervisor "+verb+" NAME")
+	case !all && !slices.ContainsFunc(args, isPattern):
+		return unique(args), nil
+	}
+	st, err := client.Status(c.Context)
+	if err != nil {
+		return nil, remote(err)
+	}
+	var names []string
+	for _, p := range st.Profiles {
+		names = append(names, p.Name)
+	}
+	if all {
+		return names, nil
+	}
+	return expand(args, names)
+}
+
+func isPattern(arg string) bool { return strings.ContainsAny(arg, "*?[") }
+
+// expand replaces patterns by the names they mean.
+func expand(args, names []string) ([]string, error) {
+	var found []string
+	for _, arg := range args {
+		if !isPattern(arg) {
+			found = append(found, arg)
+			continue
+		}
+		before := len(found)
+		for _, name := range names {
+			ok, err := path.Match(arg, name)
+			if err != nil {
+				return nil, usage(fmt.Errorf("the pattern %q is not well formed", arg), "rcsupervisor status")
+			}
+			if ok {
+				found = append(found, name)
+			}
+		}
+		if len(found) == before {
+			return nil, &failure{fmt.Errorf("no profile's name matches %q", arg), "rcsupervisor status", exitNoProfile}
+		}
+	}
+	return unique(found), nil
+}
+
+func unique(names []string) []string {
+	var once []string
+	for _, n := range names {
+		if !slices.Contains(once, n) {
+			once = append(once, n)
+		}
+	}
+	return once
+}
+
+// An outcome is what came of an order for one profile.
+type outcome struct {
+	Name  string         `json:"name"`
+	OK    bool           `json:"ok"`
+	Error *control.Error `json:"error"`
+}
+
+// atATime is how many profiles are asked about at the same time.
+const atATime = 16
+
+// each carries out do for all names, evenly over spread if it isn't 0, and
+// tells what came of each: on s.out, and as an error.
+func each(c *cli.Context, s streams, names []string, spread time.Duration, done string, do func(ctx context.Context, name string) error) error {
+	outcomes := make([]outcome, len(names))
+	var group sync.WaitGroup
+	places := make(chan struct{}, atATime)
+	for i, name := range names {
+		if i > 0 && spread > 0 && !pause(c.Context, spread/time.Duration(len(names))) {
+			outcomes[i] = outcome{Name: name, Error: &control.Error{Code: control.CodeFailed, Message: "given up before it was asked", Try: "rcsupervisor " + c.Command.Name + " " + name}}
+			continue
+		}
+		places <- struct{}{}
+		group.Go(func() {
+			defer func() { <-places }()
+			outcomes[i] = outcomeOf(name, do(c.Context, name))
+		})
+	}
+	group.Wait()
+	if c.Bool("json") {
+		if err := printJSON(s, outcomes); err != nil {
+			return err
+		}
+	} else {
+		for _, o := range outcomes {
+			if o.OK {
+				fmt.Fprintf(s.out, "%s  %s\n", done, o.Name)
+			}
+		}
+	}
+	return sumUp(outcomes)
+}
+
+func outcomeOf(name string, err error) outcome {
+	if err == nil {
+		return outcome{Name: name, OK: true}
+	}
+	e, ok := errors.AsType[*control.Error](err)
+	if !ok {
+		e = &control.Error{Code: control.CodeFailed, Message: err.Error(), Try: "rcsupervisor status"}
+	}
+	return outcome{Name: name, Error: e}
+}
+
+// pause waits, and reports false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// sumUp makes one error of what failed: its own code if nothing was done, else
+// that some failed.
+func sumUp(outcomes []outcome) error {
+	var texts []string
+	var first *control.Error
+	for _, o := range outcomes {
+		if o.OK {
+			continue
+		}
+		text := o.Error.Message
+		if !strings.Contains(text, o.Name) {
+			text = o.Name + ": " + text
+		}
+		texts = append(texts, text)
+		if first == nil {
+			first = o.Error
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	code := codeOf(first)
+	if len(texts) < len(outcomes) || slices.ContainsFunc(outcomes, func(o outcome) bool { return codeOf(o.Error) != code }) {
+		code = exitPartly
+	}
+	return &failure{errors.New(strings.Join(texts, "\n")), first.Try, code}
+}
+
+// printJSON prints v for programs.
+func printJSON(s streams, v any) error {
+	e := json.NewEncoder(s.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
