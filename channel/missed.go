@@ -15,6 +15,10 @@ import (
 // ahead, and the cursors stay until what was missed was read.
 const patience = time.Minute
 
+// clockError is by how much the server's clock may be misread: a Date header
+// names a second.
+const clockError = time.Second
+
 // catchUp has what was missed read beside the live stream, unless the
 // connection has ended, after which the next one begins with it. Runs on the
 // loop.
@@ -65,7 +69,7 @@ func (l *life) readMissed(ctx context.Context, epoch uint64, since time.Time) {
 func (l *life) firstTime(ctx context.Context, epoch uint64, since time.Time) {
 	offset, _ := l.client.Load().ClockOffset()
 	l.intake.mark(ctx, "", func() {
-		l.store.Advance("", since.Add(offset))
+		l.store.Advance("", since.Add(offset-clockError))
 		l.intake.planned(epoch, nil)
 	})
 }
@@ -102,7 +106,7 @@ type missed struct {
 func (m *missed) plan(ctx context.Context, online time.Time) bool {
 	l := m.life
 	m.budget.Left = m.rules.settings.Limits.CatchUpMessages
-	m.asOf = l.serverNow()
+	m.asOf = l.serverNow().Add(-clockError)
 	var rooms []catchup.Room
 	ok := l.persist(ctx, "what changed", func(ctx context.Context) (err error) {
 		rooms, err = m.changed(ctx, online)

@@ -194,13 +194,14 @@ const doomedTries = 5
 // be taken, "" to go on trying. What a server refuses must not hold up what
 // its room is owed after it.
 func Doomed(err error, tries int) string {
-	if tries < doomedTries {
+	e, ok := errors.AsType[*rest.Error](err)
+	if tries < doomedTries || !ok {
 		return ""
 	}
-	for _, kind := range []rest.Kind{rest.ErrInvalid, rest.ErrNoRoute, rest.ErrTwoFactor} {
-		if errors.Is(err, kind) {
-			return Refused
-		}
+	// By its kind alone: a proxy's page looks like a missing route, and passes.
+	switch e.Kind {
+	case rest.ErrInvalid, rest.ErrNoRoute, rest.ErrTwoFactor:
+		return Refused
 	}
 	return ""
 }

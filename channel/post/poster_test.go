@@ -184,6 +184,7 @@ func TestWhatIsGivenUp(t *testing.T) {
 		{failure(rest.ErrTwoFactor), 5, Refused},
 		{failure(rest.ErrNoRoute), 9, Refused},
 		{failure(rest.ErrUnavailable), 1000, ""},
+		{&rest.Error{Status: 200, Kind: rest.ErrNotJSON, Uncertain: true}, 1000, ""},
 		{failure(rest.ErrRateLimited), 1000, ""},
 		{failure(rest.ErrRefused), 1000, ""},
 		{context.Canceled, 1000, ""},
