@@ -16,8 +16,8 @@ func checkVerb(s streams) *cli.Command {
 		Name:      "check",
 		Usage:     "look a profile over: files, seal, server, token, socket, access",
 		UsageText: "rcsupervisor check NAME",
-		Description: `Does once what a start does, step by step, and says what mends each thing that is
-wrong. It connects and lets go; a channel that runs keeps its own socket.
+		Description: `Does once what a start does, step by step, and says what mends each thing that
+is wrong. It connects and lets go; a channel that runs keeps its own socket.
 
    rcsupervisor check alice
    rcsupervisor check alice --json`,

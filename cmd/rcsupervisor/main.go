@@ -37,7 +37,7 @@ func run(ctx context.Context, argv []string, s streams) int {
 func newApp(s streams) *cli.App {
 	return &cli.App{
 		Name:                 "rcsupervisor",
-		Usage:                "host many Rocket.Chat bots on one machine and stop worrying about them",
+		Usage:                "host many Rocket.Chat bots on one machine",
 		UsageText:            "rcsupervisor [flags] VERB [arguments]",
 		Description:          examples,
 		Version:              version(),
@@ -48,11 +48,12 @@ func newApp(s streams) *cli.App {
 		EnableBashCompletion: true,
 		Flags:                globalFlags(),
 		Commands: []*cli.Command{
-			demoVerb(s), initVerb(s), addVerb(s), checkVerb(s), pretendVerb(s), runVerb(s),
-			peopleVerb(s), roomsVerb(s), acceptVerb(s), adoptVerb(s), secretVerb(s), importVerb(s), resealVerb(s), removeVerb(s),
-			askerVerb(s),
+			demoVerb(s), initVerb(s), addVerb(s), checkVerb(s), runVerb(s),
 			startVerb(s), stopVerb(s), restartVerb(s), suspendVerb(s), resumeVerb(s),
 			statusVerb(s), waitVerb(s), logsVerb(s), planVerb(s), reloadVerb(s),
+			peopleVerb(s), roomsVerb(s), acceptVerb(s), adoptVerb(s),
+			secretVerb(s), importVerb(s), resealVerb(s), removeVerb(s),
+			pretendVerb(s), askerVerb(s),
 		},
 		// Errors are printed once, by report.
 		ExitErrHandler: func(*cli.Context, error) {},
@@ -63,10 +64,10 @@ func newApp(s streams) *cli.App {
 
 const examples = `The first steps, on a machine with nothing but this program:
 
-   rcsupervisor demo                      three bots and a page to chat with them
-   rcsupervisor init                      make the identity that opens the seals
+   rcsupervisor demo                    three bots and a page to chat with them
+   rcsupervisor init                    make the identity that opens the seals
    rcsupervisor add alice --server https://chat.example.org
-   rcsupervisor check alice               is everything right?
-   rcsupervisor run                       the supervisor
+   rcsupervisor check alice             is everything right?
+   rcsupervisor run                     the supervisor
 
 Every verb explains itself: rcsupervisor VERB --help`

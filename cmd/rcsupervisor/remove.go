@@ -15,10 +15,10 @@ func removeVerb(s streams) *cli.Command {
 		Name:      "remove",
 		Usage:     "take a profile out: its credentials go, its settings stay",
 		UsageText: "rcsupervisor remove NAME [--purge]",
-		Description: `The home takes part no more: channel.yaml is renamed to channel.yaml.removed, and
-the sealed credentials are gone for good. access.yaml and the channel's state
-stay for another time. With --purge the whole folder rocketchat/ goes. Nothing
-else in the home is touched.
+		Description: `The home takes part no more: channel.yaml is renamed to channel.yaml.removed,
+and the sealed credentials are gone for good. access.yaml and the channel's
+state stay for another time. With --purge the whole folder rocketchat/ goes.
+Nothing else in the home is touched.
 
    rcsupervisor remove alice
    rcsupervisor remove alice --purge`,

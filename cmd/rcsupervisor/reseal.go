@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"rcsupervisor/internal/control"
 	"rcsupervisor/internal/enroll"
 )
 
@@ -39,13 +40,13 @@ func reseal(c *cli.Context, s streams) error {
 	if err := wish.Check(); err != nil {
 		return err
 	}
-	name := "-" // stands for all
-	if !wish.All {
-		name = wish.Names[0]
+	r, err := resealWith(c, s, wish)
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoProfile && wish.All && !wish.NewIdentity {
+		// All are the host's to reseal; whoever may not has those that are his.
+		if wish, err = ownReseal(c); err == nil {
+			r, err = resealWith(c, s, wish)
+		}
 	}
-	r, err := carryOut(c, s, "reseal", name, wish, func(ctx context.Context, d *enroll.Desk) (enroll.Resealed, error) {
-		return d.Reseal(ctx, enroll.Operator, wish)
-	})
 	if err != nil {
 		return err
 	}
@@ -54,6 +55,33 @@ func reseal(c *cli.Context, s streams) error {
 		err = &failure{errors.New("not all of them could be resealed"), "rcsupervisor reseal --all", exitPartly}
 	}
 	return err
+}
+
+func resealWith(c *cli.Context, s streams, wish enroll.ResealWish) (enroll.Resealed, error) {
+	name := "-" // no name: the host's
+	if !wish.All {
+		name = wish.Names[0]
+	}
+	return carryOut(c, s, "reseal", name, wish, func(ctx context.Context, d *enroll.Desk) (enroll.Resealed, error) {
+		return d.Reseal(ctx, enroll.Operator, wish)
+	})
+}
+
+// ownReseal names all profiles of whoever asks.
+func ownReseal(c *cli.Context) (w enroll.ResealWish, err error) {
+	client, err := connect(c)
+	if err != nil {
+		return w, err
+	}
+	defer client.Close()
+	st, err := client.Status(c.Context)
+	for _, p := range st.Profiles {
+		w.Names = append(w.Names, p.Name)
+	}
+	if err == nil && len(w.Names) == 0 {
+		err = fail(errors.New("no profile here is yours"), "rcsupervisor status")
+	}
+	return w, err
 }
 
 func printResealed(w io.Writer, r enroll.Resealed) {

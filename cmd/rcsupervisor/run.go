@@ -69,10 +69,10 @@ func supervise(c *cli.Context, s streams) error {
 		return err
 	}
 	book := &people.Book{Dir: stateDir(c)}
+	keys := supervisor.NewKeys(func() (*sealed.Identity, *sealed.Keyring, error) { return findKeys(c) })
 	super, err := supervisor.New(supervisor.Config{
 		Sources: src, State: state, Carrier: carrier, Drain: c.Duration("drain"), Redact: hide, Log: log,
-		Host: host, Root: c.Bool("allow-root"),
-		Keys:   supervisor.NewKeys(func() (*sealed.Identity, *sealed.Keyring, error) { return findKeys(c) }),
+		Host: host, Root: c.Bool("allow-root"), Keys: keys,
 		People: book, Jitter: func() float64 { return 2*rand.Float64() - 1 },
 	})
 	if err != nil {
@@ -85,8 +85,12 @@ func supervise(c *cli.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	desk, err := deskVerbs(c, super, keys, state, book)
+	if err != nil {
+		return err
+	}
 	server := control.NewServer(control.Config{
-		Supervisor: super, Verbs: control.Orders(super), Audit: control.NewAudit(state), Log: log,
+		Supervisor: super, Verbs: append(control.Orders(super), desk...), Audit: control.NewAudit(state), Log: log,
 	})
 	return runUntilTold(c, super, server, socket, log)
 }
