@@ -1,6 +1,9 @@
 package agent
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // An Agent answers questions. It belongs to one profile and may run several
 // turns at once, one in each conversation.
@@ -69,21 +72,43 @@ type File struct {
 	Size int64  `json:"size"`
 }
 
-// An Event of a turn: Text, Progress, Asked, FileOut or Done.
+// A Renewer can begin a conversation anew: what was said in it before is no
+// longer known to the agent. It is for a conversation without a running turn.
+type Renewer interface {
+	Renew(conversation string)
+}
+
+// An Event of a turn: Text, Notice, Progress, Asked, Withdrawn, FileOut or Done.
 type Event interface{ event() }
 
 // Text is a piece of the answer; the pieces are joined as they come.
 type Text struct{ Chunk string }
 
+// Notice is a sentence of ours that the room has to be told beside the answer,
+// such as that an earlier conversation is lost. It never quotes anybody.
+type Notice struct{ Text string }
+
 // Progress says what the agent is doing, in a few words.
 type Progress struct{ Title string }
 
 // Asked is a request that a person has to decide before the turn goes on.
+// Answer decides it; what nobody decides is answered with the option "", which
+// refuses. ID is unique within its turn.
 type Asked struct {
-	ID      string
-	Title   string // what will be done, whole, never cut
+	ID    string
+	Title string // what will be done, whole, never cut
+	// Body is exactly what will run: the command, the change, the arguments.
+	// Whole, never cut, many lines; "" where the title says it all.
+	Body    string
 	Options []Option
+	// Plain marks a question of the agent's own: its options are answers, and
+	// none of them allows anything.
+	Plain bool
 }
+
+// Withdrawn says that the agent no longer waits for the answer to an Asked. The
+// end of a turn withdraws all of its requests without saying so.
+type Withdrawn struct{ ID string }
 
 // An Option of an Asked. Kind is allow_once, allow_always, reject_once,
 // reject_always, or "" for a plain choice.
@@ -92,9 +117,12 @@ type Option struct {
 }
 
 // FileOut is a file of the agent's own workspace that belongs to the answer.
-type FileOut struct{ Path string }
+// Dir is that workspace. The agent may change what lies there at any moment: it
+// is read with [OpenOut] alone.
+type FileOut struct{ Path, Dir string }
 
-// Done ends a turn. Err is nil for an answer, even an empty one.
+// Done ends a turn. Err is nil for an answer, even an empty one. [Sentence]
+// says of an Err what its asker may be told.
 type Done struct {
 	Stop Stop
 	Err  error
@@ -111,15 +139,29 @@ const (
 	Failed    Stop = "failed"
 )
 
-func (Text) event()     {}
-func (Progress) event() {}
-func (Asked) event()    {}
-func (FileOut) event()  {}
-func (Done) event()     {}
+func (Text) event()      {}
+func (Notice) event()    {}
+func (Progress) event()  {}
+func (Asked) event()     {}
+func (Withdrawn) event() {}
+func (FileOut) event()   {}
+func (Done) event()      {}
 
-// A State is what status says of an agent.
+// A State is what status says of an agent. Error is one sentence without
+// secrets or anybody's text. Failures counts those since it last answered; from
+// five on it is worth a warning.
 type State struct {
-	Kind  string `json:"kind"`
-	State string `json:"state"` // idle, starting, ready, failing
-	Error string `json:"error,omitempty"`
+	Kind     string    `json:"kind"`
+	State    string    `json:"state"` // idle, starting, ready, failing
+	Error    string    `json:"error,omitempty"`
+	Since    time.Time `json:"since,omitzero"`
+	Failures int       `json:"-"`
 }
+
+// The states of an agent.
+const (
+	Idle     = "idle"     // nothing runs; the next question starts it
+	Starting = "starting" // a question waits for it
+	Ready    = "ready"
+	Failing  = "failing" // it did not start, or ended by itself
+)
