@@ -98,6 +98,7 @@ func (d *draft) take(s *step) {
 	case settle:
 		s.err = d.settle(s)
 	case flush:
+		d.cursors()
 	}
 }
 

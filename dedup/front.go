@@ -131,8 +131,14 @@ func (f *front) Cursor(room string) (time.Time, bool) {
 // Advance: see [Store]. On a closed store it does nothing.
 func (f *front) Advance(room string, ts time.Time) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.closed && f.book.advance(room, ts) {
+	_, known := f.book.rooms[room]
+	moved := !f.closed && f.book.advance(room, ts)
+	if moved {
 		f.moved()
+	}
+	f.mu.Unlock()
+	if moved && room == "" && !known {
+		// If that fails it is written with the next step that doesn't.
+		_ = f.do(context.Background(), newStep(flush, Question{}))
 	}
 }

@@ -270,7 +270,6 @@ func TestCursors(t *testing.T) {
 		}
 		s.Advance("room", at(2*time.Second))
 		s.Advance("room", at(time.Second))
-		s.Advance("", at(time.Minute))
 		s.Advance("never", time.Time{})
 		if ts, _ := s.Cursor("room"); !ts.Equal(at(2 * time.Second)) {
 			t.Errorf("cursor = %v: it went back", ts)
@@ -300,6 +299,19 @@ func TestCursors(t *testing.T) {
 		s.Store = s.again(t, s.Store, false)
 		if ts, _ := s.Cursor("room"); !ts.Equal(at(6 * time.Second)) {
 			t.Errorf("after Close: %v", ts)
+		}
+	})
+}
+
+// A process killed right after a profile was first online must not leave a
+// profile that was never online.
+func TestFirstOnlineIsNotForgotten(t *testing.T) {
+	both(t, func(t *testing.T, s subject) {
+		s.Advance("", at(time.Minute))
+		s.Advance("", at(2*time.Minute))
+		s.Store = s.again(t, s.Store, true)
+		if ts, _ := s.Cursor(""); !ts.Equal(at(time.Minute)) {
+			t.Errorf("after a crash: %v", ts)
 		}
 	})
 }
