@@ -23,8 +23,6 @@ type stage struct {
 	owed bool
 	// running: a turn runs.
 	running bool
-	// slow: what the stage has broken keeps an end from being immediate.
-	slow bool
 }
 
 var stages = []stage{
@@ -80,6 +78,7 @@ var stages = []stage{
 	{name: "a turn runs", running: true, reach: func(h *house, a *scripted) {
 		h.up()
 		h.say(h.owner, h.direct, "one")
+		h.pass(time.Millisecond)
 		h.say(h.owner, h.direct, "two")
 	}},
 	{name: "the answer is being posted", owed: true, reach: func(h *house, a *scripted) {

@@ -44,6 +44,7 @@ type house struct {
 	env   Env
 	super *super
 	store dedup.Store // the present one
+	file  string      // of a real one
 	done  chan error  // of the run there is
 	runs  uint64
 	wrap  func(run func() error) error
@@ -104,9 +105,9 @@ func build(t *testing.T, s *pretend.Server) *house {
 
 // onDisk gives a house a real store.
 func onDisk(h *house) {
-	path := filepath.Join(h.t.TempDir(), "dedup.db")
+	h.file = filepath.Join(h.t.TempDir(), "dedup.db")
 	h.env.Store = func(_, bot string) (dedup.Store, error) {
-		db, err := dedup.Open(path, dedup.Options{Bot: bot})
+		db, err := dedup.Open(h.file, dedup.Options{Bot: bot})
 		if err == nil {
 			h.store = db
 		}

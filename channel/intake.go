@@ -48,11 +48,12 @@ type intake struct {
 type heard struct {
 	message  *chat.Message
 	room     gate.Room
-	name     string // of the room, as the event has it
-	live     bool   // it came over the socket, and counts as waiting
-	held     bool   // it waited behind missed ones
-	caughtUp bool   // it was read from the room's history
-	claimed  bool   // by an earlier run; not to be claimed again
+	name     string    // of the room, as the event has it
+	came     time.Time // by the server's clock; what waits here does not age
+	live     bool      // it came over the socket, and counts as waiting
+	held     bool      // it waited behind missed ones
+	caughtUp bool      // it was read from the room's history
+	claimed  bool      // by an earlier run; not to be claimed again
 }
 
 // An entry of the lane: a message, or a mark. A mark with a room waits where
@@ -90,7 +91,9 @@ func (in *intake) put(m *chat.Message, where chat.Context) {
 		return
 	}
 	in.waiting.Add(1)
-	in.lane.Put(entry{heard: heard{message: m, room: gate.FromEvent(where), name: where.RoomName, live: true}})
+	in.lane.Put(entry{heard: heard{
+		message: m, room: gate.FromEvent(where), name: where.RoomName, came: in.life.serverNow(), live: true,
+	}})
 }
 
 // relieved is where the lane was full: from here on something is missing.
@@ -217,7 +220,7 @@ func (in *intake) judge(h heard, p *pen) gate.Verdict {
 	from := h.message.Sender.ID
 	f := gate.Facts{
 		Self: r.self, Policy: r.policy, Room: p.known(h.room), CaughtUp: h.caughtUp, Bots: in.bots(from),
-		Now: l.serverNow(), Age: r.settings.Limits.Age,
+		Now: h.came, Age: r.settings.Limits.Age,
 	}
 	if !h.caughtUp {
 		f.OverRate = in.answered.count(from, now) >= r.settings.Limits.AnswersPerHour

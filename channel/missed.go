@@ -64,12 +64,19 @@ func (l *life) readMissed(ctx context.Context, epoch uint64, since time.Time) {
 	l.intake.mark(ctx, "", func() { l.provenUntil(m.asOf) })
 }
 
+// born is the name of no room under which the store keeps when the profile was
+// online for the first time. It may be forgotten for a room's cursor once that
+// is so long ago that nothing reaches back to it.
+const born = " born"
+
 // firstTime begins a profile that was never online before: it answers nothing
 // that was said before its first `ready`.
 func (l *life) firstTime(ctx context.Context, epoch uint64, since time.Time) {
 	offset, _ := l.client.Load().ClockOffset()
 	l.intake.mark(ctx, "", func() {
-		l.store.Advance("", since.Add(offset-clockError))
+		moment := since.Add(offset - clockError)
+		l.store.Advance(born, moment)
+		l.store.Advance("", moment)
 		l.intake.planned(epoch, nil)
 	})
 }
@@ -115,7 +122,10 @@ func (m *missed) plan(ctx context.Context, online time.Time) bool {
 	if !ok {
 		return false
 	}
-	m.stretches = catchup.Plan(rooms, online, m.asOf, m.rules.settings.Limits.CatchUp)
+	first, _ := l.store.Cursor(born)
+	m.stretches = catchup.Plan(rooms, catchup.Moments{
+		Born: first, Online: online, Now: m.asOf, Age: m.rules.settings.Limits.CatchUp,
+	})
 	return l.intake.mark(ctx, "", func() { l.intake.planned(m.epoch, m.facts) })
 }
 

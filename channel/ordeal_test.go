@@ -26,7 +26,6 @@ type ordeal struct {
 }
 
 var (
-	silent      = []healthcheck.Reason{healthcheck.Silent}
 	closed      = []healthcheck.Reason{healthcheck.Closed}
 	unreachable = []healthcheck.Reason{healthcheck.Closed, healthcheck.Unreachable}
 	dropped     = []healthcheck.Reason{healthcheck.Closed, healthcheck.Dropped}

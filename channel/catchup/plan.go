@@ -52,13 +52,20 @@ type Stretch struct {
 	Lost Span
 }
 
-// Plan says what is to be read, in order. online is up to when all rooms are
-// known to be settled; now is the server's clock; age is limits.catch_up.
-func Plan(rooms []Room, online, now time.Time, age time.Duration) []Stretch {
+// Moments bound what is read. Times are the server's.
+type Moments struct {
+	Born   time.Time     // when the profile was online for the first time
+	Online time.Time     // up to when all rooms are known to be settled
+	Now    time.Time     //
+	Age    time.Duration // limits.catch_up
+}
+
+// Plan says what is to be read, in order.
+func Plan(rooms []Room, m Moments) []Stretch {
 	var plan []Stretch
 	for _, r := range rooms {
 		if readable(r.Kind) {
-			plan = append(plan, r.stretch(online, now.Add(-age)))
+			plan = append(plan, r.stretch(m))
 		}
 	}
 	slices.SortFunc(plan, func(a, b Stretch) int {
@@ -81,14 +88,17 @@ func rank(k chat.Kind) int {
 	return 1
 }
 
-// stretch is where a room's reading begins, not before floor.
-func (r Room) stretch(online, floor time.Time) Stretch {
-	s := Stretch{Room: r.ID, Kind: r.Kind, From: later(r.Joined, online)}
-	settled := s.From
+// stretch is where a room's reading begins: where it was settled, but not
+// before the bot was there, nor beyond the age.
+func (r Room) stretch(m Moments) Stretch {
+	settled := later(r.Joined, m.Online)
+	from := settled
 	if !r.Cursor.IsZero() {
-		s.From, settled = r.Cursor.Add(-Grace), later(r.Cursor, online)
+		settled = later(r.Cursor, m.Online)
+		from = later(r.Cursor.Add(-Grace), later(r.Joined, m.Born))
 	}
-	if s.From.Before(floor) {
+	s := Stretch{Room: r.ID, Kind: r.Kind, From: from}
+	if floor := m.Now.Add(-m.Age); from.Before(floor) {
 		s.From = floor
 		if settled.Before(floor) {
 			s.Lost = Span{settled, floor}
