@@ -41,7 +41,7 @@ come to their end; a second one ends at once. SIGHUP looks at all homes anew.
 Exit: 75 another supervisor has this state directory (try again); 78 something
 in the configuration is wrong (starting again would not help).`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "isolation", Usage: "`HOW` channels are kept apart: process, or shared for thousands of quiet bots of one owner", Value: string(worker.Shared)},
+			&cli.StringFlag{Name: "isolation", Usage: "`HOW` channels are kept apart: process, or shared for thousands of quiet bots of one owner", Value: string(worker.Process)},
 			&cli.BoolFlag{Name: "require-all", Usage: "do not start unless every home can be used as it is"},
 			&cli.DurationFlag{Name: "drain", Usage: "how `LONG` running turns may take at the end", Value: 20 * time.Second},
 			&cli.BoolFlag{Name: "allow-root", Usage: "run homes that belong to root too (containers)"},
@@ -57,6 +57,9 @@ func supervise(c *cli.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	if err := worker.Harden(); err != nil {
+		return config(err, "rcsupervisor doctor")
+	}
 	state, unlock, err := ownState(c)
 	if err != nil {
 		return err
@@ -64,7 +67,7 @@ func supervise(c *cli.Context, s streams) error {
 	defer unlock()
 	hide := redact.New()
 	log := slog.New(hide.Handler(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelInfo})))
-	carrier, err := carrierFor(c, host)
+	carrier, err := carrierFor(c, host, log)
 	if err != nil {
 		return err
 	}
@@ -192,12 +195,14 @@ func ownState(c *cli.Context) (*os.Root, func(), error) {
 }
 
 // carrierFor is how channels are carried.
-func carrierFor(c *cli.Context, host hostfile.File) (worker.Carrier, error) {
+func carrierFor(c *cli.Context, host hostfile.File, log *slog.Logger) (worker.Carrier, error) {
 	kind := c.String("isolation")
 	if !c.IsSet("isolation") && host.Isolation != "" {
 		kind = host.Isolation
 	}
 	switch worker.Kind(kind) {
+	case worker.Process:
+		return worker.NewProcesses(worker.FindCgroups(log)), nil
 	case worker.Shared:
 		if os.Geteuid() == 0 && !c.Bool("allow-root") {
 			return nil, config(errors.New("shared isolation would run every tenant's channel as root"), "rcsupervisor run --isolation process")

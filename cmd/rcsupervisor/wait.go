@@ -58,7 +58,7 @@ func stateNames() string {
 
 // waitFor waits for all at once and tells which are where they should be.
 func waitFor(c *cli.Context, s streams, client *control.Client, names []string, state healthcheck.State) error {
-	now, err := await(c.Context, client, names, state, c.Duration("timeout"))
+	now, err := await(c.Context, client, names, state, c.Duration("timeout"), false)
 	if err != nil {
 		return remote(err)
 	}
@@ -92,9 +92,15 @@ func waitFor(c *cli.Context, s streams, client *control.Client, names []string, 
 // errEnough ends watching.
 var errEnough = errors.New("seen enough")
 
+// waitsForPeople reports whether a profile in that state stays there until
+// somebody does something.
+func waitsForPeople(s healthcheck.State) bool {
+	return s == healthcheck.NeedsToken || s == healthcheck.NeedsConfig || s == healthcheck.Held
+}
+
 // await returns the states of profiles once all are in the wanted one, or the
-// time is over.
-func await(ctx context.Context, client *control.Client, names []string, state healthcheck.State, timeout time.Duration) (map[string]healthcheck.State, error) {
+// time is over; with stuck also once all others wait for people.
+func await(ctx context.Context, client *control.Client, names []string, state healthcheck.State, timeout time.Duration, stuck bool) (map[string]healthcheck.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	now := make(map[string]healthcheck.State)
@@ -110,7 +116,7 @@ func await(ctx context.Context, client *control.Client, names []string, state he
 			delete(now, u.Gone)
 		}
 		for _, name := range names {
-			if now[name] != state {
+			if now[name] != state && !(stuck && waitsForPeople(now[name])) {
 				return nil
 			}
 		}
@@ -124,10 +130,10 @@ func await(ctx context.Context, client *control.Client, names []string, state he
 
 // awaitOne is await for one profile, as an error.
 func awaitOne(ctx context.Context, client *control.Client, name string, state healthcheck.State, timeout time.Duration) error {
-	now, err := await(ctx, client, []string{name}, state, timeout)
+	now, err := await(ctx, client, []string{name}, state, timeout, true)
 	if err == nil && now[name] != state {
 		err = &control.Error{
-			Code: control.CodeFailed, Message: fmt.Sprintf("%s is %s after %s", name, now[name], healthcheck.Span(timeout)),
+			Code: control.CodeFailed, Message: name + " is " + string(now[name]),
 			Try: "rcsupervisor status " + name,
 		}
 	}

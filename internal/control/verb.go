@@ -88,7 +88,12 @@ func Orders(s *supervisor.Supervisor) []Verb {
 		if now, known, ok := s.Owners(c.Profile); ok && !c.Peer.Admin() && (now != c.Peer.UID || known != c.Peer.UID) {
 			return nil, &Error{CodeRefused, "the profile was another user's before", "ask an administrator for rcsupervisor adopt " + c.Profile}
 		}
-		return nil, s.Adopt(ctx, c.Profile)
+		changes, err := s.Adopt(ctx, c.Profile)
+		c.Note(noted(changes))
+		if changes == nil {
+			changes = []string{}
+		}
+		return AdoptReply{Changes: changes, Home: s.Home(c.Profile)}, err
 	}}
 	return []Verb{
 		plain("start", s.Start), plain("stop", s.Stop), plain("restart", s.Restart), suspend, resume, accept, adopt,
@@ -103,6 +108,12 @@ type SuspendArgs struct {
 // AcceptReply is what accept took into use.
 type AcceptReply struct {
 	Accepted []string `json:"accepted"`
+}
+
+// AdoptReply is what adopt found to be other than known.
+type AdoptReply struct {
+	Changes []string `json:"changes"`
+	Home    string   `json:"home"`
 }
 
 // noted joins what was accepted, bounded.

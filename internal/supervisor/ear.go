@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 
 	"rcsupervisor/channel"
@@ -42,8 +43,17 @@ func (e *ear) take() {
 	}
 }
 
+// Log takes a line of the channel. Lines of level debug may hold what people
+// wrote, so they are kept only when somebody turned that on.
 func (e *ear) Log(r channel.Record) {
 	k := e.keeper
+	if slog.Level(r.Level) < slog.LevelInfo && !k.config.debug() {
+		return
+	}
+	r.Message = k.config.Redact.String(r.Message)
+	for key, v := range r.Attrs {
+		r.Attrs[key] = k.config.Redact.String(v)
+	}
 	line, ok := k.ring.add(r)
 	if !ok {
 		return
@@ -63,4 +73,7 @@ func (e *ear) Ask(ctx context.Context, r channel.Request) (channel.Reply, error)
 	return e.keeper.config.People.Ask(ctx, e.keeper.name, r)
 }
 
-func (e *ear) Over(end worker.End) { e.keeper.tell(func() { e.keeper.over(e.run, end) }) }
+func (e *ear) Over(end worker.End) {
+	end.Detail = e.keeper.config.Redact.String(end.Detail)
+	e.keeper.tell(func() { e.keeper.over(e.run, end) })
+}

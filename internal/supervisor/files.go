@@ -174,20 +174,27 @@ func (k *keeper) lookAround() {
 // adoptRenamed seals the envelope of a home that was renamed for its new name,
 // and returns the home as it is then.
 func (s *Supervisor) adoptRenamed(r profile.Reading, from string) profile.Reading {
-	keyring := s.config.Keys.Keyring()
-	if keyring == nil {
-		return r // its envelope is another profile's, and says so
-	}
-	dir, err := Tenant{Name: r.Name, Path: r.Home}.Folder()
-	if err != nil {
-		return r
-	}
-	defer dir.Close()
-	entry, _ := s.registry.entry(r.Name)
-	if _, err := (sealed.Store{Folder: Sealed(dir), Profile: r.Name}).Adopt(keyring, from, entry.Generation); err != nil {
+	if err := s.sealFor(r, from); err != nil {
 		s.config.Log.Warn("the envelope of a renamed home could not be sealed for its new name", "profile", r.Name, "err", err)
-		return r
+		return r // its envelope is another profile's, and says so
 	}
 	p, err := profile.Load(s.work, r.Name, r.Home, s.config.homes())
 	return profile.Reading{Profile: p, Err: err}
+}
+
+// sealFor seals the envelope in a home, of the profile it was before, for the
+// one it is.
+func (s *Supervisor) sealFor(r profile.Reading, from string) error {
+	keyring := s.config.Keys.Keyring()
+	if keyring == nil {
+		return &sealed.Error{Kind: sealed.ErrNoRecipients, Text: "there are no recipients to seal for", Try: "rcsupervisor init"}
+	}
+	dir, err := Tenant{Name: r.Name, Path: r.Home}.Folder()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	entry, _ := s.registry.entry(r.Name)
+	_, err = sealed.Store{Folder: Sealed(dir), Profile: r.Name}.Adopt(keyring, from, entry.Generation)
+	return err
 }

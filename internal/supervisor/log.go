@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
+	"rcsupervisor/channel"
 	"rcsupervisor/healthcheck"
 )
 
@@ -26,6 +28,11 @@ func (k *keeper) logState() {
 		attrs = append(attrs, slog.String("error", h.Error))
 	}
 	k.config.Log.LogAttrs(context.Background(), level, string(h.State), attrs...)
+	own := make(map[string]string, len(attrs))
+	for _, a := range attrs[1:] {
+		own[a.Key] = a.Value.String()
+	}
+	k.ring.add(channel.Record{Time: time.Now(), Level: int(level), Message: string(h.State), Attrs: own})
 }
 
 // logged passes a line of the channel on to our own log.

@@ -9,6 +9,7 @@ import (
 
 	"rcsupervisor/healthcheck"
 	"rcsupervisor/profile"
+	"rcsupervisor/sealed"
 )
 
 // An OrderError is why an order was not carried out: what a person can do
@@ -170,19 +171,59 @@ func (s *Supervisor) Accept(ctx context.Context, name string) ([]string, error) 
 }
 
 // Adopt takes what a profile's home is now (another folder or owner, another
-// server or bot, an older envelope) for what it is from here on.
-func (s *Supervisor) Adopt(ctx context.Context, name string) error {
-	return s.order(ctx, name, nil, func(k *keeper) (func(), error) {
-		switch k.history.Reason {
-		case healthcheck.Moved, healthcheck.Rebound, healthcheck.RolledBack:
+// server or bot, an older envelope, one sealed for the name it had before) for
+// what it is from here on, and returns what that was; nothing may have been.
+func (s *Supervisor) Adopt(ctx context.Context, name string) ([]string, error) {
+	var changes []string
+	var foreign profile.Reading
+	err := s.order(ctx, name, nil, func(k *keeper) (func(), error) {
+		claim := profile.Claim{Path: k.reading.Home, Owner: k.reading.Owner}
+		entry, _ := s.registry.entry(name)
+		verdict, text := entry.Judge(claim)
+		switch reason := k.history.Reason; {
+		case reason == healthcheck.Moved, reason == healthcheck.Rebound, reason == healthcheck.RolledBack:
+			changes = append(changes, k.history.Error)
+		case verdict != profile.Known:
+			changes = append(changes, text)
+		case reason == healthcheck.Unsealed && k.reading.Sealed != nil:
+			foreign = k.reading
+			return nil, nil
 		default:
-			return nil, &OrderError{Text: fmt.Sprintf("%s is %s; there is nothing to adopt", name, k.history.State), Try: "rcsupervisor status " + name}
+			return nil, nil
 		}
 		return func() {
+			s.registry.change(name, func(e *profile.Entry) { *e = e.Adopt(claim) })
 			k.adopting = true
 			k.decide(k.history.Freed(k.history.Reason, time.Now()))
 		}, nil
 	})
+	if err != nil || foreign.Sealed == nil {
+		return changes, err
+	}
+	return s.adoptForeign(ctx, foreign)
+}
+
+// adoptForeign seals an envelope of a name that no home has any more for the
+// home that it lies in. One of a name that has a home is a copy.
+func (s *Supervisor) adoptForeign(ctx context.Context, r profile.Reading) ([]string, error) {
+	id, err := s.config.Keys.Identity()
+	if err != nil {
+		return nil, err
+	}
+	e, err := sealed.UnsealAny(r.Sealed, id, r.Name)
+	if err != nil || e.Profile == r.Name {
+		return nil, err
+	}
+	if s.keeper(e.Profile) != nil {
+		return nil, &OrderError{
+			Text: fmt.Sprintf("%s holds an envelope of %s, which has a home of its own: a copy is not taken over", r.Name, e.Profile),
+			Try:  "rcsupervisor add " + r.Name + " --server URL --force", Refused: true,
+		}
+	}
+	if err := s.sealFor(r, e.Profile); err != nil {
+		return nil, err
+	}
+	return []string{fmt.Sprintf("its envelope was sealed for %q and is now for %s", e.Profile, r.Name)}, s.Rescan(ctx)
 }
 
 // Await returns once ok holds of a profile, or it is gone.

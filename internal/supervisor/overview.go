@@ -106,6 +106,9 @@ func (s *Supervisor) Explain(v Viewer, name string) (e Explained, ok bool) {
 	a := healthcheck.Explain(w.history, w.facts(v.All), now)
 	p := w.status(now, v.All)
 	why := a.Why
+	if w.history.Reason == healthcheck.Suspended && w.why != "" {
+		why += " (" + w.why + ")"
+	}
 	if w.fault != "" {
 		why += " Its files as they are now can't be used, and the last good go on: " + w.fault
 	}

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"rcsupervisor/channel"
 	"rcsupervisor/healthcheck"
 	"rcsupervisor/internal/ownerfs"
+	"rcsupervisor/internal/worker"
 	"rcsupervisor/profile"
 	"rcsupervisor/sealed"
 )
@@ -74,6 +76,14 @@ func (k *keeper) beside(r profile.Reading, then func(prepared)) {
 func (s *Supervisor) find(ctx context.Context, r profile.Reading, inUse profile.Grants) (p prepared) {
 	if r.Err != nil {
 		p.err = unready(healthcheck.BadConfig, r.Err)
+		return p
+	}
+	if s.config.Carrier.Kind() == worker.Shared && r.Owner != os.Geteuid() {
+		// Its files would be opened, and its agent run, with our rights.
+		p.err = &Unready{
+			Reason: healthcheck.BadConfig, Try: "rcsupervisor run --isolation process",
+			Err: fmt.Errorf("its home belongs to uid %d, and shared isolation runs homes of uid %d alone", r.Owner, os.Geteuid()),
+		}
 		return p
 	}
 	settings := r.Settings

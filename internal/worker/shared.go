@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -157,7 +156,5 @@ func (l sharedLink) Ask(ctx context.Context, r channel.Request) (channel.Reply, 
 }
 
 func (l sharedLink) Spawn(ctx context.Context, s agent.Spec) (agent.Process, error) {
-	return nil, errNoProcesses
+	return spawn(ctx, s)
 }
-
-var errNoProcesses = errors.New("this carrier starts no processes")
