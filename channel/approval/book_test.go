@@ -1,0 +1,501 @@
+package approval
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"rcsupervisor/channel/agent"
+	"rcsupervisor/channel/chat"
+	"rcsupervisor/channel/gate"
+	"rcsupervisor/profile"
+)
+
+var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+// skew is how far the server's clock is from ours in all tests.
+const skew = 90 * time.Second
+
+func at(after time.Duration) Moment {
+	return Moment{Ours: noon.Add(after), Server: noon.Add(after + skew)}
+}
+
+// usual are the options of most agents.
+var usual = []agent.Option{
+	{ID: "once", Name: "Allow", Kind: "allow_once"},
+	{ID: "always", Name: "Always allow", Kind: "allow_always"},
+	{ID: "deny", Name: "Reject", Kind: "reject_once"},
+}
+
+func ask(question string) Ask {
+	return Ask{
+		Question: question, Room: "room", Asker: "uAsker", Expires: noon.Add(55 * time.Second),
+		Asked: agent.Asked{ID: "1", Title: "Remove the build", Body: "rm -rf build", Options: usual},
+	}
+}
+
+// open puts a request before people at noon, and returns its choices.
+func opened(t *testing.T, b *Book, a Ask) []gate.Choice {
+	t.Helper()
+	then := b.Ask(a, at(0))
+	if len(then) != 1 {
+		t.Fatalf("%+v", then)
+	}
+	show, ok := then[0].(Show)
+	if !ok || show.Name != a.Name() {
+		t.Fatalf("%+v", then)
+	}
+	b.Shown(a.Name(), at(0).Server)
+	for _, r := range b.Requests() {
+		if r.ID == a.Name() {
+			return r.Choices
+		}
+	}
+	t.Fatal("the gate is not told of it")
+	return nil
+}
+
+// TestWhoDecidesWhatWhen goes through every combination of who says what, where
+// and when, through the gate and the book, and compares with the rules as they
+// are written.
+func TestWhoDecidesWhatWhen(t *testing.T) {
+	people := []profile.Person{{ID: "uOwner", Role: profile.Owner}, {ID: "uAsker", Role: profile.Member}, {ID: "uMember", Role: profile.Member}, {ID: "uBlocked", Role: profile.Blocked}}
+	policies := map[bool]*gate.Policy{}
+	for _, too := range []bool{false, true} {
+		a := profile.Access{People: people, Rooms: []profile.Room{{ID: "room", Mention: true}, {ID: "other", Mention: true}}, Approvals: "owner"}
+		if too {
+			a.Approvals = "asker"
+		}
+		policies[too] = gate.Compile(a, nil)
+	}
+	// decided is what a saying decides, by the rules: "" for nothing.
+	decided := func(s saying) string {
+		option := map[string]string{"10": "once", "11": "deny", "yes": "once", "YES ": "once", "no": "deny"}[s.text]
+		if s.plain {
+			option = map[string]string{"10": "red", "11": "blue"}[s.text]
+		}
+		word := !strings.HasPrefix(s.text, "1")
+		switch {
+		case s.closed, s.caughtUp, s.room != "room", s.thread != "":
+			return ""
+		case s.after <= 0, word && s.after < 2*time.Second, s.after >= 55*time.Second:
+			return ""
+		case s.who == "uOwner", s.who == "uAsker" && (s.plain || s.askerToo):
+			return option
+		}
+		return ""
+	}
+	cases, decisions := 0, 0
+	for _, plain := range []bool{false, true} {
+		for _, closed := range []bool{false, true} {
+			for _, caughtUp := range []bool{false, true} {
+				for _, too := range []bool{false, true} {
+					for _, where := range [][2]string{{"room", ""}, {"room", "thread"}, {"other", ""}} {
+						for _, who := range []string{"uOwner", "uAsker", "uMember", "uStranger", "uBlocked"} {
+							for _, text := range []string{"10", "11", "12", "010", "10.", "10 please", "1", "", " ", "yes", "YES ", "no", "ok", "allow", "yes no"} {
+								for _, after := range []time.Duration{-time.Second, 0, time.Millisecond, 1999 * time.Millisecond, 2 * time.Second, 54 * time.Second, 55 * time.Second, time.Minute} {
+									s := saying{who, text, where[0], where[1], after, caughtUp, too, plain, closed}
+									got, want := s.decides(t, policies[too]), decided(s)
+									if got != want {
+										t.Fatalf("%+v decides %q, want %q", s, got, want)
+									}
+									cases++
+									if want != "" {
+										decisions++
+									}
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d cases, %d of them decisions", cases, decisions)
+	if decisions == 0 {
+		t.Error("nothing decides anything")
+	}
+}
+
+// A saying is a message, and the request it may be about.
+type saying struct {
+	who, text, room, thread string
+	after                   time.Duration // of the message, after the request was shown
+	caughtUp, askerToo      bool
+	plain, closed           bool
+}
+
+// decides returns what a message decides about the request.
+func (s saying) decides(t *testing.T, p *gate.Policy) string {
+	b := New(0)
+	a := ask("q")
+	if s.plain {
+		a.Asked = agent.Asked{ID: "1", Title: "Which?", Plain: true, Options: []agent.Option{{ID: "red", Name: "Red"}, {ID: "blue", Name: "Blue"}}}
+	}
+	opened(t, b, a)
+	if s.closed {
+		b.Close(a.Name(), Withdrawn, at(0))
+	}
+	now := at(max(s.after, 0))
+	m := chat.Message{
+		ID: "m", RoomID: s.room, Thread: s.thread, Text: s.text, Sender: chat.User{ID: s.who},
+		Sent: chat.At(at(s.after).Server), Updated: chat.At(at(s.after).Server), MentionsSet: true,
+	}
+	v := gate.Decide(m, gate.Facts{
+		Self: chat.User{ID: "uBot", Username: "bot"}, Policy: p, Now: now.Server, Age: 10 * time.Minute, CaughtUp: s.caughtUp,
+		Room: gate.Room{Known: true, Participant: true, Kind: chat.Group}, Requests: b.Requests(),
+	})
+	if v.Action != gate.Answered {
+		return ""
+	}
+	reply, then := b.Answer(v.Answer, "olga", now)
+	option := ""
+	for _, e := range then {
+		if d, ok := e.(Decide); ok {
+			option = d.Option
+		}
+	}
+	if (reply == "") != (option != "") {
+		t.Fatalf("%q decides %q and is told %q", s.text, option, reply)
+	}
+	if isOpen := b.requests[0].state == open; now.Ours.Before(a.Expires) && isOpen != (option == "" && !s.closed) {
+		t.Fatalf("%q leaves the request %d", s.text, b.requests[0].state)
+	}
+	return option
+}
+
+func TestADecisionEditsTheMessage(t *testing.T) {
+	for _, c := range []struct {
+		option, outcome string
+	}{{"once", "Allowed once by olga."}, {"deny", "Refused by olga."}} {
+		b := New(31)
+		opened(t, b, ask("q"))
+		reply, then := b.Answer(gate.Answer{Request: "q/1", Option: c.option}, "olga", at(3*time.Second))
+		edit := Edit{
+			Name: "q/1", Place: Place{Question: "q", Step: "request-1", Room: "room"},
+			Text: "**The agent asks for leave:** `Remove the build`\n```\nrm -rf build\n```\n\n" + c.outcome,
+		}
+		if d := cmp.Diff([]Effect{Decide{Name: "q/1", Option: c.option}, edit}, then); d != "" || reply != "" {
+			t.Errorf("%q %s", reply, d)
+		}
+		if reply, then := b.Answer(gate.Answer{Request: "q/1", Option: "once"}, "olga", at(4*time.Second)); reply != sayOver || then != nil {
+			t.Errorf("a second decision: %q %v", reply, then)
+		}
+	}
+}
+
+func TestOneIsOpenAndTheNextWaits(t *testing.T) {
+	b := New(0)
+	first, second, third := ask("q"), ask("q"), ask("q")
+	second.Asked.ID, third.Asked.ID = "2", "3"
+	elsewhere := ask("p")
+	elsewhere.Thread = "thread"
+	opened(t, b, first)
+	if then := slices.Concat(b.Ask(second, at(0)), b.Ask(third, at(0)), b.Ask(first, at(0))); then != nil {
+		t.Fatalf("shown beside the first: %+v", then)
+	}
+	opened(t, b, elsewhere)
+	if n := len(b.Requests()); n != 2 {
+		t.Errorf("the gate is told of %d", n)
+	}
+	_, then := b.Answer(gate.Answer{Request: "q/1", Option: "once"}, "o", at(3*time.Second))
+	if len(then) != 3 || then[2].(Show).Name != "q/2" {
+		t.Errorf("%+v", then)
+	}
+	// The third has too little time left by the time it could be shown, and
+	// what is left of the turn ends with it.
+	b.Shown("q/2", at(4*time.Second).Server)
+	_, then = b.Answer(gate.Answer{Request: "q/2", Option: "deny"}, "o", at(51*time.Second))
+	want := []Effect{Decide{Name: "q/3"}, Tell{Place: Place{Question: "q", Step: "request-3", Room: "room"}, Text: sayNoTime}}
+	if d := cmp.Diff(want, then[2:]); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestItExpiresAndRefuses(t *testing.T) {
+	b := New(0)
+	opened(t, b, ask("q"))
+	second := ask("q")
+	second.Asked.ID = "2"
+	b.Ask(second, at(0))
+	if next := b.Next(); !next.Equal(noon.Add(55 * time.Second)) {
+		t.Errorf("looked at again at %v", next)
+	}
+	if then := b.Expire(at(54 * time.Second)); then != nil {
+		t.Errorf("too early: %+v", then)
+	}
+	then := b.Expire(at(55 * time.Second))
+	kinds := ""
+	for _, e := range then {
+		kinds += strings.TrimPrefix(fmt.Sprintf("%T ", e), "approval.")
+	}
+	if kinds != "Decide Edit Decide Tell " {
+		t.Errorf("%s: %+v", kinds, then)
+	}
+	for _, e := range then {
+		if d, ok := e.(Decide); ok && d.Option != "" {
+			t.Errorf("allowed: %+v", d)
+		}
+	}
+	if !b.Next().IsZero() {
+		t.Error("there is still something to expire")
+	}
+}
+
+func TestTheEndOfATurn(t *testing.T) {
+	for _, why := range []Why{Stopped, Disconnected, Ended} {
+		b := New(0)
+		opened(t, b, ask("q"))
+		second := ask("q")
+		second.Asked.ID = "2"
+		b.Ask(second, at(0))
+		other := ask("p")
+		b.Ask(other, at(0)) // of another turn in the same conversation, as after a stop
+		then := b.End("q", why, at(time.Second))
+		if len(then) != 2 || !strings.HasSuffix(then[0].(Edit).Text, undecided(why)) || then[1].(Show).Name != "p/1" {
+			t.Errorf("%s: %+v", why, then)
+		}
+		if then := b.End("q", why, at(time.Second)); then != nil {
+			t.Errorf("%s, again: %+v", why, then)
+		}
+	}
+}
+
+func TestRefusedAtOnceAndSaidSo(t *testing.T) {
+	for what, c := range map[string]struct {
+		change func(*Ask)
+		say    string
+	}{
+		"nobody to decide": {func(a *Ask) { a.Nobody = true }, sayNobody},
+		"only for ever":    {func(a *Ask) { a.Asked.Options = usual[1:] }, sayLasting},
+		"nothing to allow": {func(a *Ask) { a.Asked.Options = usual[2:] }, sayLasting},
+		"nothing at all":   {func(a *Ask) { a.Asked.Options = nil }, sayLasting},
+		"over already":     {func(a *Ask) { a.Expires = noon.Add(time.Second) }, sayNoTime},
+		"too long":         {func(a *Ask) { a.Asked.Body = strings.Repeat("echo all of this\n", 10_000) }, sayLong},
+		"too many choices": {func(a *Ask) {
+			a.Asked.Options = slices.Repeat([]agent.Option{{ID: "x", Name: strings.Repeat("n", 200)}}, 20)
+		}, sayLong},
+		"no number is left":  {func(*Ask) {}, sayNumbers},
+		"nothing to be seen": {func(a *Ask) { a.Asked.Body, a.Asked.Title = strings.Repeat("\x00", 60_000), "" }, sayLong},
+	} {
+		b := New(0)
+		if c.say == sayNumbers {
+			var all []choice
+			for n := firstNumber; n < endNumber-1; n++ {
+				all = append(all, choice{number: fmt.Sprint(n)})
+			}
+			b.requests = append(b.requests, &request{name: "past", state: closed, closed: at(0).Server, choices: all})
+		}
+		a := ask("q")
+		c.change(&a)
+		want := []Effect{Decide{Name: "q/1"}, Tell{Place: Place{Question: "q", Step: "request-1", Room: "room"}, Text: c.say}}
+		if d := cmp.Diff(want, b.Ask(a, at(0))); d != "" {
+			t.Errorf("%s: %s", what, d)
+		}
+		if strings.Contains(fmt.Sprint(b.Requests()), "q/1") {
+			t.Errorf("%s: it is still in the book", what)
+		}
+	}
+}
+
+// TestNumbers is a model: whatever happens, a number is given again only 24
+// hours after the request that had it closed, and two digits come first.
+func TestNumbers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := New(rapid.IntRange(-5, 500).Draw(t, "start"))
+		now := at(0)
+		busy := map[string]time.Time{} // number → when it was free last; zero while open
+		var isOpen []string
+		for step := range rapid.IntRange(1, 120).Draw(t, "steps") {
+			now.Ours = now.Ours.Add(time.Minute)
+			now.Server = now.Server.Add(rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "pause"))
+			if len(isOpen) > 0 && rapid.Bool().Draw(t, "close") {
+				b.Close(isOpen[0], Withdrawn, now)
+				for _, c := range choicesOf(b, isOpen[0]) {
+					busy[c.Number] = now.Server
+				}
+				isOpen = isOpen[1:]
+				continue
+			}
+			a := ask(fmt.Sprint("q", step))
+			a.Room, a.Expires = fmt.Sprint("r", step), now.Ours.Add(time.Hour)
+			a.Asked.Options = nil
+			for i := range rapid.IntRange(1, 9).Draw(t, "choices") {
+				a.Asked.Options = append(a.Asked.Options, agent.Option{ID: fmt.Sprint(i), Name: fmt.Sprint("choice ", i)})
+			}
+			b.Ask(a, now)
+			b.Shown(a.Name(), now.Server)
+			twoDigits := 0
+			for n := firstNumber; n < threeDigits; n++ {
+				if free, known := busy[fmt.Sprint(n)]; !known || !free.IsZero() && now.Server.Sub(free) >= memory {
+					twoDigits++
+				}
+			}
+			given := choicesOf(b, a.Name())
+			for _, c := range given {
+				free, known := busy[c.Number]
+				if known && (free.IsZero() || now.Server.Sub(free) < memory) {
+					t.Fatalf("%s is given again after %v", c.Number, now.Server.Sub(free))
+				}
+				if len(c.Number) != 2 && len(given) <= twoDigits || len(c.Number) > 3 || c.Number[0] == '0' {
+					t.Fatalf("%s is given while %d of two digits are free for %d", c.Number, twoDigits, len(given))
+				}
+				busy[c.Number] = time.Time{}
+			}
+			isOpen = append(isOpen, a.Name())
+		}
+	})
+}
+
+func choicesOf(b *Book, name string) []gate.Choice {
+	for _, r := range b.Requests() {
+		if r.ID == name {
+			return r.Choices
+		}
+	}
+	return nil
+}
+
+func TestOffered(t *testing.T) {
+	o := func(id, name, kind string) agent.Option { return agent.Option{ID: id, Name: name, Kind: kind} }
+	for _, c := range []struct {
+		what    string
+		plain   bool
+		options []agent.Option
+		want    string // option=word of each
+	}{
+		{"the usual", false, usual, "once=yes deny=no"},
+		{"Hermes", false, []agent.Option{
+			o("allow_once", "Allow once", "allow_once"), o("allow_session", "Allow for session", "allow_always"),
+			o("allow_always", "Allow always", "allow_always"), o("deny", "Deny", "reject_once"), o("deny_always", "Deny always", "reject_always"),
+		}, "allow_once=yes deny=no"},
+		{"a kind that says less than the name", false, []agent.Option{
+			o("a", "Yes, and don't ask again", "allow_once"), o("b", "Allow for this session", "allow_once"), o("c", "Allow all edits", ""),
+			o("proceed_always", "Yes", "allow_once"), o("d", "Yes", "allow_once"), o("e", "No, never ask me again", "reject_once"),
+		}, "d=yes e=no"},
+		{"two ways to allow", false, []agent.Option{o("a", "As it is", "allow_once"), o("b", "In a sandbox", "allow_once"), o("c", "No", "reject_once")}, "a= b= c=no"},
+		{"no way to refuse", false, []agent.Option{o("a", "Yes", "allow_once")}, "a=yes =no"},
+		{"unknown kinds", false, []agent.Option{o("a", "Go", "launch")}, "a=yes =no"},
+		{"refusing for ever alone", false, []agent.Option{o("a", "Yes", "allow_once"), o("b", "Never", "reject_always")}, "a=yes =no"},
+		{"a question", true, []agent.Option{o("choice-0", "Always red", "allow_once"), o("choice-1", "Blue", "allow_once"), o("skip", "Skip", "reject_once")}, "choice-0= choice-1= skip="},
+		{"a question of yes and no", true, []agent.Option{o("0", "Yes", ""), o("1", " no", ""), o("skip", "Skip", "reject_once")}, "0=yes 1=no skip="},
+		{"twice yes", true, []agent.Option{o("0", "Yes", ""), o("1", "yes", "")}, "0= 1="},
+	} {
+		var got []string
+		for _, c := range offer(agent.Asked{Plain: c.plain, Options: c.options}) {
+			got = append(got, c.option+"="+c.word)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, want %q", c.what, strings.Join(got, " "), c.want)
+		}
+	}
+}
+
+func TestTheRecordOutlivesTheChannel(t *testing.T) {
+	b := New(20)
+	opened(t, b, ask("open"))
+	gone := ask("decided")
+	gone.Room = "second"
+	opened(t, b, gone)
+	b.Answer(gate.Answer{Request: "decided/1", Option: "once"}, "olga", at(3*time.Second))
+	b.Edited("decided/1")
+	showing := ask("showing")
+	showing.Room = "third"
+	b.Ask(showing, at(0))
+	waits := ask("open")
+	waits.Asked.ID, waits.Asked.Body = "2", "what nobody has seen"
+	b.Ask(waits, at(0))
+	unedited := ask("unedited")
+	unedited.Room = "fourth"
+	opened(t, b, unedited)
+	b.Close("unedited/1", Withdrawn, at(4*time.Second))
+
+	data := b.Record()
+	if strings.Contains(string(data), "what nobody has seen") || strings.Count(string(data), "rm -rf") != 3 {
+		t.Errorf("the record holds %s", data)
+	}
+	after, then, err := Load(data, at(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var edits []string
+	for _, e := range then {
+		edit := e.(Edit)
+		edits = append(edits, edit.Name+": "+edit.Text[strings.LastIndex(edit.Text, "\n")+1:])
+	}
+	slices.Sort(edits)
+	want := []string{
+		"open/1: Expired: I was restarted, so it was refused.", "showing/1: Expired: I was restarted, so it was refused.",
+		"unedited/1: No longer open: the agent went on without an answer.",
+	}
+	if d := cmp.Diff(want, edits); d != "" {
+		t.Error(d)
+	}
+	for _, r := range after.Requests() {
+		if r.Closed.IsZero() {
+			t.Errorf("%s is open after the restart", r.ID)
+		}
+		reply, then := after.Answer(gate.Answer{Request: r.ID, Option: "once"}, "olga", at(time.Hour))
+		if reply != sayOver || then != nil {
+			t.Errorf("an answer to %s: %q %v", r.ID, reply, then)
+		}
+	}
+	if d := cmp.Diff(numbersOf(b), numbersOf(after)); d != "" {
+		t.Error(d)
+	}
+	for _, r := range after.Requests() {
+		after.Edited(r.ID)
+	}
+	if strings.Contains(string(after.Record()), "rm -rf") {
+		t.Error("a text is kept beyond its use")
+	}
+	after.Expire(at(26 * time.Hour))
+	if n := len(after.Requests()); n != 0 {
+		t.Errorf("%d are remembered after a day", n)
+	}
+}
+
+func numbersOf(b *Book) []string {
+	var all []string
+	for _, r := range b.Requests() {
+		for _, c := range r.Choices {
+			all = append(all, r.ID+" "+c.Number)
+		}
+	}
+	return all
+}
+
+func TestBadRecords(t *testing.T) {
+	for _, data := range []string{"", "{", "[]", `{"v":2}`, `{"v":1,"requests":[{}]}`, `{"v":1,"requests":[{"name":"a"},{"name":"a"}]}`, `{"v":1,"requests":7}`} {
+		if _, _, err := Load([]byte(data), at(0)); err != errRecord {
+			t.Errorf("%q: %v", data, err)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	b := New(0)
+	b.Ask(ask("q"), at(0))
+	f.Add(b.Record())
+	f.Add([]byte(`{"v":1,"next":-7,"requests":[{"name":"a","choices":[{"number":"x"}]}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b, _, err := Load(data, at(0))
+		if err != nil {
+			return
+		}
+		for _, r := range b.Requests() {
+			if r.Closed.IsZero() {
+				t.Error("something is open")
+			}
+		}
+		b.Ask(ask("new"), at(0))
+		if _, _, err := Load(b.Record(), at(time.Second)); err != nil {
+			t.Errorf("its own record: %v", err)
+		}
+	})
+}

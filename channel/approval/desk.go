@@ -1,0 +1,274 @@
+package approval
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"rcsupervisor/channel/gate"
+	"rcsupervisor/internal/lane"
+)
+
+// Config is what a [Desk] works with. All fields are needed.
+type Config struct {
+	// Post has one text said at a place, as often as it takes, and returns the
+	// time the server gave it. An error while ctx lives says that it can never
+	// be said there.
+	Post func(ctx context.Context, p Place, text string) (sent time.Time, err error)
+	// Edit has the text at a place replaced, as often as it takes. One that is
+	// not there is no error.
+	Edit func(ctx context.Context, p Place, text string) error
+	// Save keeps a record until the next one. It is called before anything of
+	// it is shown, and not twice at a time.
+	Save func(record []byte) error
+	// Server is a time of ours by the server's clock.
+	Server func(ours time.Time) time.Time
+	Log    *slog.Logger
+}
+
+// tellFor is how long the room may have to wait for being told of a refusal.
+const tellFor = 10 * time.Minute
+
+// A Desk keeps a profile's book while its channel runs. Its methods may be
+// called from any goroutine, and don't wait for the server.
+type Desk struct {
+	config Config
+	life   context.Context // of what is posted and edited
+	end    context.CancelFunc
+	group  sync.WaitGroup
+	seen   atomic.Pointer[[]gate.Request] // what the gate is shown
+
+	mu     sync.Mutex
+	book   *Book // guarded by mu, as all below
+	decide map[string]func(option string)
+	sheets map[string]*sheet
+	saved  []byte
+	timer  *time.Timer
+	closed bool
+}
+
+// A sheet is one request in its room: what is posted of it, and then edited, in
+// that order.
+type sheet struct {
+	lane  lane.Lane[func()]
+	leave context.CancelFunc // ends the posting; nil where nothing is
+}
+
+// Open returns a desk with the record of an earlier one, nil for none. What was
+// open then is edited to say that it is no longer. A record that can't be read
+// is as none, and logged.
+func Open(c Config, recorded []byte) *Desk {
+	d := &Desk{config: c, decide: make(map[string]func(string)), sheets: make(map[string]*sheet)}
+	d.life, d.end = context.WithCancel(context.Background())
+	d.timer = time.AfterFunc(time.Hour, d.expire)
+	d.timer.Stop()
+	d.act(func(at Moment) (then []Effect) {
+		if recorded != nil {
+			var err error
+			if d.book, then, err = Load(recorded, at); err == nil {
+				return then
+			}
+			c.Log.Warn("the record of open requests can't be read; messages of an earlier run keep their numbers", "err", err)
+		}
+		d.book = New(rand.IntN(threeDigits))
+		return nil
+	})
+	return d
+}
+
+// Ask puts a request before people. decide is called once, with the option that
+// was chosen or "" to refuse, unless the request is withdrawn or ended first.
+// It must not block.
+func (d *Desk) Ask(a Ask, decide func(option string)) {
+	refused := false
+	d.act(func(at Moment) []Effect {
+		if refused = d.closed; refused {
+			return nil
+		}
+		d.decide[a.Name()] = decide
+		return d.book.Ask(a, at)
+	})
+	if refused {
+		decide("")
+	}
+}
+
+// Withdraw takes back a request whose agent no longer waits.
+func (d *Desk) Withdraw(question, asked string) {
+	name := nameOf(question, asked)
+	d.act(func(at Moment) []Effect {
+		delete(d.decide, name)
+		return d.book.Close(name, Withdrawn, at)
+	})
+}
+
+// End takes back all requests of a turn. It is called whenever one ends,
+// however it does.
+func (d *Desk) End(question string, why Why) {
+	d.act(func(at Moment) []Effect {
+		then := d.book.End(question, why, at)
+		for _, r := range d.book.requests {
+			if r.place.Question == question {
+				delete(d.decide, r.name)
+			}
+		}
+		return then
+	})
+}
+
+// Answer takes what the gate has found somebody to have said. What it returns
+// is to be said to him; "" for a decision that counts.
+func (d *Desk) Answer(answer gate.Answer, by string) (say string) {
+	d.act(func(at Moment) (then []Effect) {
+		say, then = d.book.Answer(answer, by, at)
+		return then
+	})
+	return say
+}
+
+// Requests are what the gate has to know of a conversation.
+func (d *Desk) Requests(room, thread string) []gate.Request {
+	var here []gate.Request
+	for _, r := range *d.seen.Load() {
+		if r.Room == room && r.Thread == thread {
+			here = append(here, r)
+		}
+	}
+	return here
+}
+
+// Close lets go of what is open, which the next desk refuses, and waits for
+// what is being posted to end.
+func (d *Desk) Close() {
+	d.mu.Lock()
+	d.closed = true
+	d.timer.Stop()
+	d.mu.Unlock()
+	d.end()
+	d.group.Wait()
+}
+
+func (d *Desk) expire() {
+	d.act(func(at Moment) []Effect { return d.book.Expire(at) })
+}
+
+// act changes the book, writes it down, and has follow what has to.
+func (d *Desk) act(change func(Moment) []Effect) {
+	d.mu.Lock()
+	now := time.Now()
+	then := change(Moment{Ours: now, Server: d.config.Server(now)})
+	if d.closed {
+		d.mu.Unlock()
+		return
+	}
+	d.keep()
+	decided := make([]func(), 0, len(then))
+	for _, e := range then {
+		switch e := e.(type) {
+		case Decide:
+			if decide := d.decide[e.Name]; decide != nil {
+				delete(d.decide, e.Name)
+				decided = append(decided, func() { decide(e.Option) })
+			}
+		case Show:
+			s := d.sheet(e.Name)
+			ctx, leave := context.WithCancel(d.life)
+			s.leave = leave
+			s.lane.Put(func() { d.show(ctx, e) })
+		case Edit:
+			s := d.sheet(e.Name)
+			if s.leave != nil {
+				s.leave()
+			}
+			s.lane.Put(func() { d.edit(e) })
+		case Tell:
+			d.group.Go(func() { d.tell(e) })
+		}
+	}
+	d.mu.Unlock()
+	for _, f := range decided {
+		f()
+	}
+}
+
+// keep writes the book down if it changed, and sets the clock for it.
+func (d *Desk) keep() {
+	list := d.book.Requests()
+	d.seen.Store(&list)
+	if record := d.book.Record(); !bytes.Equal(record, d.saved) {
+		if err := d.config.Save(record); err != nil {
+			d.config.Log.Warn("open requests can't be written down; a restart would leave their numbers in the room", "err", err)
+		} else {
+			d.saved = record
+		}
+	}
+	if next := d.book.Next(); next.IsZero() {
+		d.timer.Stop()
+	} else {
+		d.timer.Reset(time.Until(next))
+	}
+}
+
+// sheet is the one of a request; the caller holds d.mu.
+func (d *Desk) sheet(name string) *sheet {
+	s := d.sheets[name]
+	if s == nil {
+		s = &sheet{lane: lane.Lane[func()]{Group: &d.group, Do: func(batch []func()) {
+			for _, f := range batch {
+				f()
+			}
+		}}}
+		d.sheets[name] = s
+	}
+	return s
+}
+
+func (d *Desk) show(ctx context.Context, e Show) {
+	p := e.Place
+	for i, text := range e.Texts {
+		p.Index = i
+		sent, err := d.config.Post(ctx, p, text)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return // it is closed, or we are
+		case err != nil:
+			d.config.Log.Warn("a request could not be shown, and is refused", "question", p.Question, "err", err)
+			d.act(func(at Moment) []Effect {
+				delete(d.sheets, e.Name)
+				return d.book.Close(e.Name, Unshown, at)
+			})
+			return
+		case i == len(e.Texts)-1:
+			d.act(func(Moment) []Effect {
+				d.book.Shown(e.Name, sent)
+				return nil
+			})
+		}
+	}
+}
+
+func (d *Desk) edit(e Edit) {
+	if err := d.config.Edit(d.life, e.Place, e.Text); err != nil {
+		if d.life.Err() != nil {
+			return // the next desk does it
+		}
+		d.config.Log.Warn("a request that is closed still shows its numbers", "question", e.Question, "err", err)
+	}
+	d.act(func(Moment) []Effect {
+		d.book.Edited(e.Name)
+		delete(d.sheets, e.Name)
+		return nil
+	})
+}
+
+func (d *Desk) tell(e Tell) {
+	ctx, cancel := context.WithTimeout(d.life, tellFor)
+	defer cancel()
+	if _, err := d.config.Post(ctx, e.Place, e.Text); err != nil && d.life.Err() == nil {
+		d.config.Log.Warn("a room could not be told that a request was refused", "question", e.Question, "err", err)
+	}
+}
