@@ -32,11 +32,11 @@ var stages = []stage{
 		h.rest()
 	}},
 	{name: "waiting for a place to dial from", reach: func(h *house, _ *scripted) {
-		h.run()
-		h.super.allow = func(ctx context.Context, p Permit) error {
+		h.allow = func(ctx context.Context, _ Permit) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
+		h.run()
 		h.rest()
 	}},
 	{name: "dialling", reach: func(h *house, _ *scripted) {

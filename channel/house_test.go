@@ -3,7 +3,6 @@ package channel
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net"
 	"path/filepath"
 	"slices"
@@ -48,6 +47,7 @@ type house struct {
 	done  chan error  // of the run there is
 	runs  uint64
 	wrap  func(run func() error) error
+	allow func(context.Context, Permit) error // of the next run's supervisor
 	// cancel ends the context of the run there is.
 	cancel context.CancelFunc
 	keep   func(dedup.Store) dedup.Store // what a run finds of the last one's store
@@ -362,14 +362,6 @@ func echoes(texts ...string) []string {
 	out := make([]string, len(texts))
 	for i, t := range texts {
 		out[i] = "echo: " + t
-	}
-	return out
-}
-
-func numbered(format string, n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		out[i] = fmt.Sprintf(format, i+1)
 	}
 	return out
 }

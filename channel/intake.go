@@ -42,6 +42,7 @@ type intake struct {
 	answered rates             // questions let through, by person
 	said     rates             // answers and notes, by room
 	once     map[string]time.Time
+	timed    time.Time // when the server's clock was last asked
 }
 
 // heard is one message on its way in.
@@ -50,6 +51,7 @@ type heard struct {
 	room     gate.Room
 	name     string    // of the room, as the event has it
 	came     time.Time // by the server's clock; what waits here does not age
+	timed    bool      // the server's clock was asked for its sake
 	live     bool      // it came over the socket, and counts as waiting
 	held     bool      // it waited behind missed ones
 	caughtUp bool      // it was read from the room's history
@@ -167,6 +169,7 @@ func (in *intake) lead(h heard) {
 		return
 	}
 	v := in.judge(h, p)
+	in.refresh(h, v, p)
 	if in.holds(h, p) {
 		switch {
 		case v.Action != gate.Ignore:
@@ -178,6 +181,9 @@ func (in *intake) lead(h heard) {
 	}
 	switch {
 	case v.Action == gate.Ignore:
+		if in.outdated(h, v) {
+			return
+		}
 	case in.lacks(h, v, p):
 		return
 	case h.claimed:

@@ -20,6 +20,8 @@ const (
 	personAgain = 5 * time.Minute // after a server that would not say
 	rosterFresh = 10 * time.Minute
 	rosterAgain = 30 * time.Second
+	clockAgain  = time.Minute
+	freshTouch  = 10 * time.Second // a message that was touched later says what time it is
 )
 
 // A person is what users.info said of a sender.
@@ -56,11 +58,50 @@ func (in *intake) lacks(h heard, v gate.Verdict, p *pen) bool {
 	case now.After(in.people[from].until):
 		in.park(h, func() { in.askPerson(room, from) })
 		return true
-	case known && v.Kind != gate.KindDirect && now.Sub(p.asked) > roomFresh:
-		p.asked = now // what is known does until the answer is here
-		in.ask(func() { in.askRoom(room, false) })
 	}
 	return false
+}
+
+// refresh asks again what a room is, now and then. What is known does until the
+// answer is here.
+func (in *intake) refresh(h heard, v gate.Verdict, p *pen) {
+	switch {
+	case p == nil || !p.facts.Known || time.Since(p.asked) <= roomFresh:
+	case v.Action != gate.Ignore && v.Kind != gate.KindDirect, v.Step == gate.StepReadOnly, v.Step == gate.StepArchived:
+		p.asked = time.Now()
+		in.ask(func() { in.askRoom(h.message.RoomID, false) })
+	}
+}
+
+// outdated reports whether a message seems to be of long ago although the server
+// has touched it no later: then it is our idea of the server's clock that may be
+// wrong, which is asked for before the message is judged.
+func (in *intake) outdated(h heard, v gate.Verdict) bool {
+	if v.Step != gate.StepAge || h.timed || h.message.Sent.IsZero() || h.message.Updated.Sub(h.message.Sent.Time) > freshTouch ||
+		time.Since(in.timed) < clockAgain {
+		return false
+	}
+	in.timed = time.Now()
+	h.timed = true
+	in.park(h, func() { in.askClock(h.message.RoomID) })
+	return true
+}
+
+// askClock has the server say what time it is.
+func (in *intake) askClock(room string) {
+	l := in.life
+	ctx, cancel := context.WithTimeout(l.ctx, lookupTime)
+	defer cancel()
+	if _, err := l.client.Load().Info(ctx); err != nil {
+		l.log.Debug("the server's clock could not be asked", "err", err)
+	}
+	in.lane.Put(entry{mark: func() {
+		p := in.pen(room)
+		for i := range p.waiting {
+			p.waiting[i].came = l.serverNow()
+		}
+		in.resume(p)
+	}})
 }
 
 // park has a message wait until ask, which runs beside the lane, has come to

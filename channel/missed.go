@@ -113,28 +113,28 @@ type missed struct {
 func (m *missed) plan(ctx context.Context, online time.Time) bool {
 	l := m.life
 	m.budget.Left = m.rules.settings.Limits.CatchUpMessages
-	m.asOf = l.serverNow().Add(-clockError)
+	now := l.serverNow()
+	m.asOf = now.Add(-clockError)
+	first, _ := l.store.Cursor(born)
+	moments := catchup.Moments{Born: first, Online: online, Now: now.Add(clockError), Age: m.rules.settings.Limits.CatchUp}
 	var rooms []catchup.Room
 	ok := l.persist(ctx, "what changed", func(ctx context.Context) (err error) {
-		rooms, err = m.changed(ctx, online)
+		rooms, err = m.changed(ctx, moments.Since())
 		return err
 	})
 	if !ok {
 		return false
 	}
-	first, _ := l.store.Cursor(born)
-	m.stretches = catchup.Plan(rooms, catchup.Moments{
-		Born: first, Online: online, Now: m.asOf, Age: m.rules.settings.Limits.CatchUp,
-	})
+	m.stretches = catchup.Plan(rooms, moments)
 	return l.intake.mark(ctx, "", func() { l.intake.planned(m.epoch, m.facts) })
 }
 
 // changed returns the rooms in which something has happened since, as far as
 // the bot may be concerned.
-func (m *missed) changed(ctx context.Context, online time.Time) ([]catchup.Room, error) {
+func (m *missed) changed(ctx context.Context, since time.Time) ([]catchup.Room, error) {
 	l := m.life
 	client := l.client.Load()
-	updated, _, err := client.Rooms(ctx, online.Add(-catchup.Grace))
+	updated, _, err := client.Rooms(ctx, since)
 	if err != nil {
 		return nil, err
 	}

@@ -61,8 +61,8 @@ var ordeals = []ordeal{
 		fault: pretend.Fault{Kind: pretend.Restart, Delay: pretend.Duration(40 * time.Second)}, lasts: 40 * time.Second, notice: time.Second, back: 6 * time.Second, reasons: unreachable, dials: 12,
 	},
 	{
-		name:  "js.SDK#163, hermes-agent#46561: the server is away for most of a day",
-		fault: pretend.Fault{Kind: pretend.Restart, Delay: pretend.Duration(23 * time.Hour)}, lasts: 23 * time.Hour, notice: time.Second, back: 6 * time.Second, reasons: unreachable, dials: 23*720 + 3,
+		name:  "js.SDK#163, hermes-agent#46561: the server is away for hours",
+		fault: pretend.Fault{Kind: pretend.Restart, Delay: pretend.Duration(5 * time.Hour)}, lasts: 5 * time.Hour, notice: time.Second, back: 6 * time.Second, reasons: unreachable, dials: 5*720 + 3,
 	},
 	{
 		name:  "RC#22292: it comes back behind a proxy that says 502",

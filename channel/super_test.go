@@ -47,7 +47,7 @@ func newSuper(h *house) *super {
 	return &super{
 		house: h, commands: make(chan Command, 100), changed: make(chan struct{}), history: healthcheck.New(time.Now()),
 		answer: func(Request) (Reply, error) { return Reply{}, nil },
-		allow:  func(context.Context, Permit) error { return nil },
+		allow:  h.allow,
 		reread: func(*super) {},
 	}
 }
@@ -126,11 +126,18 @@ func (s *super) Log(r Record) {
 }
 
 func (s *super) Commands() <-chan Command                        { return s.commands }
-func (s *super) Allow(ctx context.Context, p Permit) error       { return s.allow(ctx, p) }
+func (s *super) Allow(ctx context.Context, p Permit) error       { return s.permit(ctx, p) }
 func (s *super) Ask(_ context.Context, r Request) (Reply, error) { return s.heard(r) }
 
 func (s *super) Spawn(context.Context, agent.Spec) (agent.Process, error) {
 	return nil, errors.New("no processes here")
+}
+
+func (s *super) permit(ctx context.Context, p Permit) error {
+	if s.allow == nil {
+		return nil
+	}
+	return s.allow(ctx, p)
 }
 
 func (s *super) heard(r Request) (Reply, error) {

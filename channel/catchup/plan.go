@@ -54,16 +54,40 @@ type Stretch struct {
 
 // Moments bound what is read. Times are the server's.
 type Moments struct {
-	Born   time.Time     // when the profile was online for the first time
-	Online time.Time     // up to when all rooms are known to be settled
-	Now    time.Time     //
+	Born   time.Time // when the profile was online for the first time
+	Online time.Time // up to when all rooms are known to be settled
+	Now    time.Time
 	Age    time.Duration // limits.catch_up
 }
 
+// Believed is m without what lies in the future: a server whose clock was put
+// back has given such times, and they say nothing. What was settled then is
+// read again, and is known by its ids.
+func (m Moments) Believed() Moments {
+	if m.Online.After(m.Now) {
+		m.Online = m.Now.Add(-m.Age)
+	}
+	m.Born = m.past(m.Born)
+	return m
+}
+
+// past is t, or nothing if it lies in the future.
+func (m Moments) past(t time.Time) time.Time {
+	if t.After(m.Now) {
+		return time.Time{}
+	}
+	return t
+}
+
+// Since is from when on a room that has changed may have missed something.
+func (m Moments) Since() time.Time { return m.Believed().Online.Add(-Grace) }
+
 // Plan says what is to be read, in order.
 func Plan(rooms []Room, m Moments) []Stretch {
+	m = m.Believed()
 	var plan []Stretch
 	for _, r := range rooms {
+		r.Joined, r.Cursor = m.past(r.Joined), m.past(r.Cursor)
 		if readable(r.Kind) {
 			plan = append(plan, r.stretch(m))
 		}
