@@ -114,6 +114,7 @@ func TestADesk(t *testing.T) {
 		if say := d.Answer(gate.Answer{Request: "q/1", Option: "deny"}, "olga"); say != sayOver {
 			t.Errorf("told %q", say)
 		}
+		synctest.Wait()
 		d.Ask(live("p"), decide)
 		time.Sleep(55 * time.Second)
 		synctest.Wait()
