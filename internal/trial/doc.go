@@ -1,0 +1,22 @@
+// Package trial puts whole channels to the test: nothing twice, nothing lost.
+// It holds no code that the program uses, and nothing may import it.
+//
+// A trial runs a pretend Rocket.Chat on which people ask questions, and one or
+// many channels with a real store in a real home. Its judge reads all rooms at
+// the end: each question has exactly one whole answer, or exactly one note that
+// it was interrupted, and no agent was asked the same thing twice.
+//
+//   - The kill trial kills the channel's process at random moments while the
+//     server loses replies and restarts.
+//   - The trial of the steps ends the process before and after each durable
+//     step, once for each of them.
+//   - Both are also run with stores that do it wrong, and have to fail with
+//     them.
+//   - The load trial and the trial of what was missed count, and measure what
+//     is worth measuring.
+//
+// What takes long is asked for in the environment: TRIAL_KILLS is how often the
+// kill trial kills, TRIAL_SEED repeats one, TRIAL_PAIRS=1 ends the process at
+// each pair of steps, TRIAL_CHANNELS and TRIAL_TIME (such as 5m) are the size of
+// the load trial, TRIAL_DEBUG=1 shows what the channels say, TRIAL_MISSED is how many of the missed messages are questions.
+package trial

@@ -1,0 +1,180 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"rcsupervisor/channel"
+	"rcsupervisor/channel/pretend"
+)
+
+// What a channel finds when it comes back after half an hour.
+const (
+	missedRooms    = 50
+	missedDirects  = 2 // of the rooms; in them every message is a question
+	missedMessages = 5000
+	missedTime     = 30 * time.Minute
+)
+
+// flat is how much more may live in memory while all that is read and
+// answered. The pretend server keeps the answers, which is part of it.
+const flat = 24 << 20
+
+// A channel that missed thousands of messages reads them at the rate that its
+// server allows, answers what asked for an answer within its bounds, and counts
+// the rest. It runs on a fake clock, so the server's minutes cost none.
+func TestMissed(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		budget int // limits.catch_up_messages
+	}{
+		{"all", 5000},
+		{"bounded", 100},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := quickDir(t)
+			synctest.Test(t, func(t *testing.T) { missed(t, dir, c.budget) })
+		})
+	}
+}
+
+func missed(t *testing.T, dir string, budget int) {
+	asked := newTally()
+	w, dial := away(t, dir, asked)
+	ctx := patiently(t, 2*time.Hour) // of the fake clock
+	o := w.tell(orders{})
+	o.Settings.Limits.CatchUpMessages = budget
+	env := channel.Env{Dial: dial}
+
+	// It has been heard in half of the rooms; the others have no cursor.
+	s := newScript()
+	s.begun = asked.add
+	c := w.runInside(env, o, s)
+	must(t, c.await(ctx, online))
+	for _, room := range w.rooms[missedRooms/2:] {
+		w.ask(w.speaker(room), room, "")
+	}
+	must(t, w.await(ctx, w.questions()...))
+	c.drain(t)
+	heard := len(w.questions())
+
+	w.goOn(number(t, "TRIAL_MISSED", 100))
+	questions := len(w.questions()) - heard
+	began, m := time.Now(), newMeter()
+	s = newScript()
+	s.begun = func(id string) {
+		asked.add(id)
+		m.measure()
+	}
+	c = w.runInside(env, o, s)
+	must(t, c.await(ctx, online))
+	var live []*question
+	for _, room := range w.rooms[:10] {
+		live = append(live, w.ask(w.speaker(room), room, ""))
+	}
+	must(t, w.await(ctx, live...))
+	err := c.await(ctx, func(r channel.Report) bool {
+		return online(r) && int(r.Counters.Claimed) == min(questions, budget)+len(live) && r.Counters.Answered == r.Counters.Claimed
+	})
+	if err != nil {
+		r, _ := c.latest()
+		t.Fatalf("%v: of %d questions: %+v", err, questions, r)
+	}
+	took := time.Since(began)
+	counts := c.drain(t)
+	v := w.judge()
+	t.Logf("%d messages, %d of them questions; %v; claimed %d, caught up %d, missed %d, in %v of the server's time; %d KiB more in memory",
+		missedMessages, questions, v, counts.Claimed, counts.CaughtUp, counts.Missed, took.Round(time.Second), m.most>>10)
+
+	left := max(0, questions-budget)
+	// A live question that its room's history has too may count as caught up, or
+	// as missed where the bound was reached before.
+	alive, beyond := int(counts.Claimed)-int(counts.CaughtUp), int(counts.Missed)-left
+	if int(counts.Claimed) != questions-left+len(live) || alive < 0 || beyond < 0 || alive > len(live) || beyond > alive {
+		t.Errorf("claimed %d, caught up %d, missed %d, of %d questions and %d live ones", counts.Claimed, counts.CaughtUp, counts.Missed, questions, len(live))
+	}
+	if v.answered != heard+len(live)+questions-left || len(v.faults) != left {
+		t.Errorf("%v; %d should be left out", v, left)
+		t.Log(v.faults[:min(len(v.faults), 5)])
+	}
+	if m.most > flat {
+		t.Errorf("%d MiB more in memory", m.most>>20)
+	}
+}
+
+// away is a world of many rooms, whose server counts the calls of the bot.
+func away(t *testing.T, dir string, asked *tally) (*world, func(context.Context, string, string) (net.Conn, error)) {
+	server := pretend.New(pretend.Options{RESTCalls: 120})
+	t.Cleanup(func() { server.Close() })
+	w := &world{server: server, url: "http://127.0.0.1:3000", home: newHome(t, dir), key: "the key of this trial", begun: asked.all}
+	w.bot = server.AddUser("hermes", pretend.UserOptions{Bot: true, Limited: true})
+	for i := range missedDirects {
+		w.people = append(w.people, server.AddUser(fmt.Sprint("person", i), pretend.UserOptions{}))
+	}
+	all := append(slices.Clone(w.people), w.bot)
+	for i := range missedRooms - missedDirects {
+		kind := []string{"c", "p"}[i%2]
+		w.rooms = append(w.rooms, server.AddRoom(kind, fmt.Sprint("room", i), all...))
+	}
+	for _, p := range w.people {
+		w.rooms = append(w.rooms, server.AddDirect(p, w.bot))
+	}
+	return w, server.Pipe()
+}
+
+// speaker is one who may ask in a room.
+func (w *world) speaker(room pretend.Room) pretend.User {
+	if room.Kind == "d" {
+		return w.personOf(room)
+	}
+	return w.people[len(room.Name)%len(w.people)]
+}
+
+// goOn is people talking while no channel runs: in the direct rooms, and among
+// each other in the rest, where so many of all messages are questions.
+func (w *world) goOn(questions int) {
+	every := missedMessages / questions
+	for n := range missedMessages {
+		room := w.rooms[n%len(w.rooms)]
+		if room.Kind == "d" || n/len(w.rooms)%every == 0 || every <= 1 {
+			w.say(w.plan(w.speaker(room), room, "", 1))
+		} else {
+			w.server.Say(w.people[n%len(w.people)], room, fmt.Sprint("I think so too, for the ", n, "th time"))
+		}
+		time.Sleep(missedTime / missedMessages)
+	}
+}
+
+// A meter is how much more lives in memory than when it was made, at most.
+type meter struct {
+	mu    sync.Mutex
+	base  int64
+	calls int
+	most  int64
+}
+
+func newMeter() *meter { return &meter{base: living()} }
+
+// measure takes every fiftieth measure.
+func (m *meter) measure() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.calls++; m.calls%50 == 1 {
+		m.most = max(m.most, living()-m.base)
+	}
+}
+
+// living is how many bytes live in memory.
+func living() int64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int64(s.HeapAlloc)
+}
