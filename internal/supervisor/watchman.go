@@ -12,7 +12,7 @@ import (
 const (
 	answerWithin = 5 * time.Second  // a command that is not taken for so long
 	heardWithin  = 30 * time.Second // or nothing heard for so long
-	beatEvery    = 10 * time.Second // how often a quiet run is asked to say something
+	beatEvery    = 12 * time.Second // how often a quiet run is asked to say something
 	watchTick    = time.Second
 )
 

@@ -11,16 +11,18 @@ import (
 // A forker starts processes from one thread that lives as long as it does: the
 // kernel tells a child of its parent's death when the thread dies that forked
 // it. The thread may get no new privileges, so none of its children can.
-//
-// mu is held while a process is started and until it is known, so that whoever
-// looks at this process's children sees no worker that nobody knows.
 type forker struct {
-	mu    sync.Mutex
-	known map[int]bool // pids that are workers
-
 	jobs chan forkJob
 	done chan struct{}
 }
+
+// workers are the pids of this process's workers, whoever began them. The lock
+// is held while one is started and until it is known, so that whoever looks at
+// this process's children sees no worker that nobody knows.
+var workers = struct {
+	sync.Mutex
+	known map[int]bool
+}{known: make(map[int]bool)}
 
 type forkJob struct {
 	cmd  *exec.Cmd
@@ -28,7 +30,7 @@ type forkJob struct {
 }
 
 func newForker() *forker {
-	f := &forker{known: make(map[int]bool), jobs: make(chan forkJob), done: make(chan struct{})}
+	f := &forker{jobs: make(chan forkJob), done: make(chan struct{})}
 	go f.run()
 	return f
 }
@@ -46,31 +48,33 @@ func (f *forker) run() {
 
 // start starts cmd, whose process counts as known until forget.
 func (f *forker) start(cmd *exec.Cmd) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	workers.Lock()
+	defer workers.Unlock()
 	done := make(chan error, 1)
 	f.jobs <- forkJob{cmd, done}
 	err := <-done
 	if err == nil {
-		f.known[cmd.Process.Pid] = true
+		workers.known[cmd.Process.Pid] = true
 	}
 	return err
 }
 
-func (f *forker) forget(pid int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.known, pid)
+// forget says that a worker has been reaped.
+func forget(pid int) {
+	workers.Lock()
+	defer workers.Unlock()
+	delete(workers.known, pid)
+}
+
+// isWorker reports whether a pid is that of a worker.
+func isWorker(pid int) bool {
+	workers.Lock()
+	defer workers.Unlock()
+	return workers.known[pid]
 }
 
 // close ends the thread. No process that was started may be left.
 func (f *forker) close() {
 	close(f.jobs)
 	<-f.done
-}
-
-func (f *forker) knows(pid int) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.known[pid]
 }

@@ -27,7 +27,7 @@ func NewProcesses(groups *Cgroups) Carrier {
 	p := &processes{
 		forker: newForker(), cgroups: groups, runs: make(map[*processRun]struct{}), before: children(), stop: make(chan struct{}),
 	}
-	p.reaping.Go(func() { reapOrphans(p.stop, p.forker.knows) })
+	p.reaping.Go(func() { reapOrphans(p.stop, isWorker) })
 	return p
 }
 
@@ -76,11 +76,11 @@ func (p *processes) Close() {
 
 // sweep ends what dead workers left behind.
 func (p *processes) sweep() {
-	p.forker.mu.Lock()
-	defer p.forker.mu.Unlock()
+	workers.Lock()
+	defer workers.Unlock()
 	first := os.Getpid() == 1
 	endChildren(func(pid int) bool {
-		return p.forker.known[pid] || slices.Contains(p.before, pid) || first && !isAgents(pid)
+		return workers.known[pid] || slices.Contains(p.before, pid) || first && !isAgents(pid)
 	})
 }
 
@@ -159,7 +159,7 @@ func (r *processRun) live() End {
 	state := r.cmd.Wait()
 	pid := r.PID()
 	r.pid.Store(0)
-	r.carrier.forker.forget(pid)
+	forget(pid)
 	r.endAll()
 	r.carrier.sweep()
 	reading.Wait()
