@@ -193,9 +193,12 @@ func (b behaviour) serve(p *peer) {
 	for {
 		m, ok := p.read()
 		if !ok {
-			for _, c := range cancels {
+			mu.Lock()
+			for id, c := range cancels {
 				close(c)
+				delete(cancels, id)
 			}
+			mu.Unlock()
 			turns.Wait()
 			return
 		}

@@ -60,7 +60,7 @@ func loadSaved(path string, command []string, log *slog.Logger) *saved {
 		log.Warn("the agent's sessions can't be read; conversations begin anew", "file", path, "err", err)
 	case f.Command == s.command:
 		for conversation, one := range f.Sessions {
-			if one.ID != "" && len(one.ID) <= maxID {
+			if len(one.ID) <= maxID {
 				s.sessions[conversation] = one
 			}
 		}
@@ -68,27 +68,26 @@ func loadSaved(path string, command []string, log *slog.Logger) *saved {
 	return s
 }
 
-func (s *saved) id(conversation string) string {
+// id is a conversation's session: "" for one that had a session whose id is
+// another one's by now.
+func (s *saved) id(conversation string) (id string, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sessions[conversation].ID
+	one, known := s.sessions[conversation]
+	return one.ID, known
 }
 
-// others reports whether an id is another conversation's.
-func (s *saved) others(conversation, id string) bool {
+// put notes a conversation's session. Whatever other one had the same id has
+// lost its own.
+func (s *saved) put(conversation, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, one := range s.sessions {
 		if name != conversation && one.ID == id {
-			return true
+			one.ID = ""
+			s.sessions[name] = one
 		}
 	}
-	return false
-}
-
-func (s *saved) put(conversation, id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.sessions[conversation] = savedSession{ID: id, Used: time.Now().UTC().Truncate(time.Second)}
 	s.prune()
 	s.write()

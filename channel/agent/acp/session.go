@@ -25,6 +25,7 @@ type session struct {
 	dir          string
 	conn         *conn // the process that knows it, nil for none
 	renew        bool  // begin anew with the next question
+	taken        bool  // its id is another conversation's by now
 	users        int   // turns that hold busy or wait for it
 	used         time.Time
 }
@@ -36,7 +37,9 @@ func (a *Agent) enter(ctx context.Context, conversation string) (*session, error
 	s := a.sessions[conversation]
 	if s == nil {
 		s = &session{conversation: conversation, busy: make(chan struct{}, 1)}
-		s.id = a.saved.id(conversation)
+		var known bool
+		s.id, known = a.saved.id(conversation)
+		s.taken = known && s.id == ""
 		a.sessions[conversation] = s
 	}
 	s.users++
@@ -91,14 +94,18 @@ func (a *Agent) trim() {
 // an earlier process, or begun.
 func (a *Agent) open(ctx context.Context, c *conn, s *session, t *turn) error {
 	a.mu.Lock()
-	known := s.conn == c && s.id != "" && !s.renew
+	known, taken := s.conn == c && s.id != "" && !s.renew, s.taken
 	if s.renew {
 		a.closeSession(c, s)
-		s.id, s.conn, s.renew = "", nil, false
+		s.id, s.conn = "", nil
 	}
+	s.renew, s.taken = false, false
 	a.mu.Unlock()
-	if known {
+	switch {
+	case known:
 		return nil
+	case taken:
+		a.lose(s, t)
 	}
 	dir, err := agent.MakeWorkDir(a.config.Home, s.conversation)
 	if err != nil {
@@ -142,19 +149,20 @@ func (a *Agent) create(ctx context.Context, c *conn, s *session) error {
 	return a.knows(c, s, made.ID)
 }
 
-// knows notes that the process knows a session by an id, which has to be its
-// own: two rooms in one session would read each other.
+// knows notes that the process knows a session by an id. In one process it has
+// to be its own: two rooms in one session would read each other. Agents that
+// count give the ids of an earlier process again; what had such a one is lost.
 func (a *Agent) knows(c *conn, s *session, id string) error {
 	a.mu.Lock()
 	for _, other := range a.sessions {
-		if other != s && other.id == id {
+		switch {
+		case other == s || other.id != id:
+		case other.conn == c:
 			a.mu.Unlock()
 			return errShared
+		default:
+			other.taken = true
 		}
-	}
-	if a.saved.others(s.conversation, id) {
-		a.mu.Unlock()
-		return errShared
 	}
 	s.id, s.conn = id, c
 	a.mu.Unlock()

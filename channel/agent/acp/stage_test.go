@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,9 +24,9 @@ type stage struct {
 	mu    sync.Mutex
 	specs []agent.Spec
 	procs []*piped
-	play  func(*peer) // what a piped process does
-	idle  time.Duration
-	fault error // of the next start
+	play  func(*peer)  // what a piped process does
+	idle  atomic.Int64 // idle_stop
+	fault error        // of the next start
 
 	changed chan struct{} // capacity 1
 }
@@ -49,7 +50,7 @@ func (s *stage) begin(change ...func(*Config)) {
 		Home: s.home, Command: []string{"agent"},
 		Env:      func() ([]string, error) { return []string{"PATH=/usr/bin:/bin"}, nil },
 		Spawn:    s.spawn,
-		IdleStop: func() time.Duration { return s.idle },
+		IdleStop: func() time.Duration { return time.Duration(s.idle.Load()) },
 		Changed: func() {
 			select {
 			case s.changed <- struct{}{}:
