@@ -133,8 +133,7 @@ func afterAdd(s streams, name string, made enroll.Added) {
 		s.word("the bot is an administrator of the server, and need not be one")
 	}
 	if made.Code != "" {
-		s.word("within an hour, write this code to the bot in a direct message, while it")
-		s.word("runs: whoever does is its owner")
+		s.word("within an hour, write this code to the bot in a direct message, while it runs: whoever does is its owner")
 	}
 	s.word("next: rcsupervisor check %s", name)
 }
@@ -155,7 +154,7 @@ func askBot(c *cli.Context, s streams, a *enroll.Addition) error {
 	var err error
 	switch {
 	case file == "" && isTerminal(s.in):
-		return askPerson(a, s)
+		return askPerson(c.Context, a, s)
 	case file == "" || file == "-":
 		text, err = readLimited(s.in)
 	default:
@@ -186,23 +185,27 @@ func fill(a *enroll.Addition, text string) error {
 
 // askPerson asks until there is a user id and a token. What is typed as one
 // may hold both.
-func askPerson(a *enroll.Addition, s streams) error {
+func askPerson(ctx context.Context, a *enroll.Addition, s streams) error {
 	const again = "rcsupervisor add NAME --server URL --user-id ID --token-file FILE"
 	var token string
 	for range 3 {
 		if a.UserID == "" {
-			line, err := askHidden(s, "The bot's user id, or all that the token's dialog shows (not shown): ")
+			line, err := askPasted(ctx, s, "The bot's user id, or all that the token's dialog shows (not shown): ")
 			if err != nil {
 				return fail(err, again)
 			}
 			found := enroll.Find(line)
 			a.UserID, token = found.UserID, found.Token
 			if a.UserID == "" && token == "" {
+				if len(strings.Fields(line)) != 1 {
+					s.word("there is neither a user id nor a token in that")
+					continue
+				}
 				a.UserID = strings.TrimSpace(line)
 			}
 		}
 		if token == "" {
-			line, err := askHidden(s, "The bot's token (not shown): ")
+			line, err := askHidden(ctx, s, "The bot's token (not shown): ")
 			if err != nil {
 				return fail(err, again)
 			}

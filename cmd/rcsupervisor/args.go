@@ -16,8 +16,12 @@ import (
 // leave the flag of `start alice --wait` unread.
 func order(app *cli.App, argv []string) ([]string, error) {
 	var global, own, rest []string
-	var verb *cli.Command
 	args := argv[1:]
+	verb, word := verbIn(app, args)
+	if word != "" && verb == nil {
+		return nil, usage(fmt.Errorf("no such verb %q%s", word, didYouMean(app, word)), "rcsupervisor --help")
+	}
+	seen := false
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		switch {
@@ -26,6 +30,9 @@ func order(app *cli.App, argv []string) ([]string, error) {
 			i = len(args)
 		case len(arg) > 1 && arg[0] == '-':
 			name, _, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+			if verb != nil && (name == "help" || name == "h") {
+				return []string{argv[0], verb.Name, "--help"}, nil // whatever else there is
+			}
 			flag, isGlobal := lookup(app, verb, name)
 			words := []string{arg}
 			if flag != nil && !hasValue && !isBool(flag) {
@@ -35,15 +42,13 @@ func order(app *cli.App, argv []string) ([]string, error) {
 				i++
 				words = append(words, args[i])
 			}
-			if isGlobal || verb == nil {
+			if isGlobal || verb == nil || flag == nil && !seen {
 				global = append(global, words...)
 			} else {
 				own = append(own, words...)
 			}
-		case verb == nil:
-			if verb = app.Command(arg); verb == nil {
-				return nil, usage(fmt.Errorf("no such verb %q%s", arg, didYouMean(app, arg)), "rcsupervisor --help")
-			}
+		case !seen:
+			seen = true // the verb itself
 		default:
 			rest = append(rest, arg)
 		}
@@ -57,6 +62,24 @@ func order(app *cli.App, argv []string) ([]string, error) {
 		out = append(append(out, "--"), rest...)
 	}
 	return out, nil
+}
+
+// verbIn finds the verb: the first word that is no flag and no flag's value.
+func verbIn(app *cli.App, args []string) (verb *cli.Command, word string) {
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			return nil, ""
+		}
+		if len(arg) < 2 || arg[0] != '-' {
+			return app.Command(arg), arg
+		}
+		name, _, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if flag := named(app.Flags, name); flag != nil && !hasValue && !isBool(flag) {
+			i++
+		}
+	}
+	return nil, ""
 }
 
 // lookup finds a flag of the verb, or else a global one.

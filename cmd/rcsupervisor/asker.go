@@ -67,7 +67,7 @@ func verifyToken(c *cli.Context, s streams, token string) (enroll.AskerClaims, e
 	var key string
 	var err error
 	if isTerminal(s.in) {
-		key, err = askHidden(s, "The key (not shown): ")
+		key, err = askHidden(c.Context, s, "The key (not shown): ")
 	} else {
 		key, err = readLimited(s.in)
 	}

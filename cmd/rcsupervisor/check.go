@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -63,13 +65,17 @@ func check(c *cli.Context, s streams) error {
 	if err != nil || r.Good {
 		return err
 	}
-	try := ""
-	for _, f := range r.Findings {
-		if !f.OK && !f.Warn && try == "" {
-			try = f.Try
+	return fail(errors.New(name+" would not run as it is"), firstTry(r.Findings))
+}
+
+// firstTry is what mends the first thing that is wrong.
+func firstTry(findings []enroll.Finding) string {
+	for _, f := range findings {
+		if !f.OK && !f.Warn && f.Try != "" {
+			return f.Try
 		}
 	}
-	return fail(errors.New(name+" would not run as it is"), try)
+	return ""
 }
 
 func printFinding(w io.Writer, f enroll.Finding) {
@@ -80,8 +86,19 @@ func printFinding(w io.Writer, f enroll.Finding) {
 	case f.Warn:
 		mark, colour = "warn", yellow
 	}
-	hanging(w, fmt.Sprintf("%-5s %-9s ", mark, f.What), f.Text, colour)
-	if f.Try != "" {
-		hanging(w, fmt.Sprintf("%-5s %-9s ", "", ""), "try: "+f.Try)
+	hanging(w, fmt.Sprintf("%-5s %-10s ", mark, f.What), f.Text, colour)
+	head := fmt.Sprintf("%-5s %-10s ", "", "")
+	switch {
+	case f.Try == "":
+	case isCommand(f.Try): // to be copied, so it is not broken
+		fmt.Fprintf(w, "%stry: %s\n", head, f.Try)
+	default:
+		hanging(w, head, "try: "+f.Try)
 	}
+}
+
+// isCommand tells a command from words.
+func isCommand(try string) bool {
+	word, _, _ := strings.Cut(try, " ")
+	return slices.Contains([]string{"rcsupervisor", "chmod", "chown", "rm", "shred", "sysctl", "timedatectl", "curl", "edit", "sudo"}, word)
 }

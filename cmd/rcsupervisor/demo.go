@@ -14,8 +14,8 @@ func demoVerb(s streams) *cli.Command {
 		Description: `Needs nothing: no server, no account, no file. Everything it makes lies in a
 temporary folder that is gone when it ends.
 
-   rcsupervisor demo             open the address it prints, and write to a bot
-   rcsupervisor demo --script    a fixed conversation; exit 0 if it went as expected`,
+   rcsupervisor demo            open the address it prints, and write to a bot
+   rcsupervisor demo --script   a fixed conversation; exit 0 if it went well`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "script", Usage: "play a fixed conversation and say what was expected and what happened"},
 			&cli.StringFlag{Name: "listen", Usage: "`ADDR` of the server", DefaultText: "a free port of this machine alone"},

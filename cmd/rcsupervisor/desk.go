@@ -7,8 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -144,7 +146,16 @@ func show(c *cli.Context, s streams, result any, human func(io.Writer)) error {
 	return nil
 }
 
-// word says something beside the data.
+// word says something beside the data, in lines that fit.
 func (s streams) word(format string, args ...any) {
-	fmt.Fprintf(s.err, "rcsupervisor: "+format+"\n", args...)
+	const head = "rcsupervisor:"
+	line := head
+	for word := range strings.FieldsSeq(fmt.Sprintf(format, args...)) {
+		if line != head && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			fmt.Fprintln(s.err, line)
+			line = head
+		}
+		line += " " + word
+	}
+	fmt.Fprintln(s.err, line)
 }

@@ -40,6 +40,9 @@ func config(err error, try string) error { return &failure{err, try, exitConfig}
 
 // usageError is how the flag parser's complaints become ours.
 func usageError(c *cli.Context, err error, _ bool) error {
+	if c.Command == nil || c.Command.Name == c.App.Name {
+		return usage(err, help(nil))
+	}
 	return usage(err, help(c.Command))
 }
 

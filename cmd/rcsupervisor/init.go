@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -56,7 +57,7 @@ func makeHost(c *cli.Context, s streams) error {
 	}
 	options := sealed.InitOptions{Path: path, Recovery: c.StringSlice("recovery"), Options: o}
 	if c.Bool("passphrase") {
-		passphrase, err := newPassphrase(s)
+		passphrase, err := newPassphrase(c.Context, s)
 		if err != nil {
 			return err
 		}
@@ -80,22 +81,21 @@ func makeHost(c *cli.Context, s streams) error {
 		fmt.Fprintf(w, "identity    %s (%s)\nrecipients  %s (%d)\nstate       %s\n", r.Identity, word, r.Recipients, len(keys), state)
 	})
 	if len(keys) == 1 {
-		s.word("only this host can open what is sealed; a recovery key kept elsewhere is")
-		s.word("advised: rcsupervisor init --recovery age1pq1...")
+		s.word("only this host can open what is sealed; a recovery key kept elsewhere is advised: rcsupervisor init --recovery age1pq1...")
 	}
 	s.word("next: rcsupervisor add NAME --server URL")
 	return err
 }
 
 // newPassphrase asks for a new passphrase, twice.
-func newPassphrase(s streams) (sealed.Secret, error) {
+func newPassphrase(ctx context.Context, s streams) (sealed.Secret, error) {
 	if !isTerminal(s.in) {
 		return sealed.Secret{}, usage(fmt.Errorf("a passphrase is asked on a terminal, and there is none"), "rcsupervisor init")
 	}
 	var typed [2]string
 	for i, question := range []string{"A passphrase for the identity: ", "The same again: "} {
 		var err error
-		if typed[i], err = askHidden(s, question); err != nil {
+		if typed[i], err = askHidden(ctx, s, question); err != nil {
 			return sealed.Secret{}, fail(err, "rcsupervisor init")
 		}
 	}

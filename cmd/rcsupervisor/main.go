@@ -53,7 +53,7 @@ func newApp(s streams) *cli.App {
 			statusVerb(s), waitVerb(s), logsVerb(s), planVerb(s), reloadVerb(s),
 			peopleVerb(s), roomsVerb(s), acceptVerb(s), adoptVerb(s),
 			secretVerb(s), importVerb(s), resealVerb(s), removeVerb(s),
-			pretendVerb(s), askerVerb(s),
+			doctorVerb(s), pretendVerb(s), askerVerb(s),
 		},
 		// Errors are printed once, by report.
 		ExitErrHandler: func(*cli.Context, error) {},

@@ -47,7 +47,7 @@ func secret(c *cli.Context, s streams) error {
 		if err := wish.Check(name); err != nil {
 			return err
 		}
-		if wish.Value, err = askValue(s, name, wish.Key); err != nil {
+		if wish.Value, err = askValue(c.Context, s, name, wish.Key); err != nil {
 			return err
 		}
 	}
@@ -105,12 +105,12 @@ func secretWish(c *cli.Context) (name string, w enroll.SecretWish, err error) {
 }
 
 // askValue reads a secret's value from a terminal or from what is piped in.
-func askValue(s streams, name, key string) (enroll.Plain, error) {
+func askValue(ctx context.Context, s streams, name, key string) (enroll.Plain, error) {
 	again := "rcsupervisor secret " + shown(name) + " set " + key + " < FILE"
 	var text string
 	var err error
 	if isTerminal(s.in) {
-		text, err = askHidden(s, "The value of "+key+" (not shown): ")
+		text, err = askPasted(ctx, s, "The value of "+key+" (not shown): ")
 	} else {
 		text, err = readLimited(s.in)
 		text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"rcsupervisor/sealed"
@@ -23,16 +26,96 @@ func isTerminal(v any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// askHidden asks one question and reads one line that is not shown.
-func askHidden(s streams, question string) (string, error) {
+// askHidden asks one question and reads one line, which is not shown. Ctrl-C
+// ends it.
+func askHidden(ctx context.Context, s streams, question string) (string, error) {
+	return ask(ctx, s, question, false)
+}
+
+// askPasted is askHidden for what may be pasted and have several lines: those
+// that come with the first belong to it.
+func askPasted(ctx context.Context, s streams, question string) (string, error) {
+	return ask(ctx, s, question, true)
+}
+
+func ask(ctx context.Context, s streams, question string, paste bool) (string, error) {
 	f, ok := s.in.(*os.File)
 	if !ok {
 		return "", io.ErrUnexpectedEOF
 	}
+	show, err := hideTyping(int(f.Fd()))
+	if err != nil {
+		return "", err
+	}
+	defer show()
 	fmt.Fprint(s.err, question)
 	defer fmt.Fprintln(s.err)
-	line, err := term.ReadPassword(int(f.Fd()))
-	return string(line), err
+	type typed struct {
+		text string
+		err  error
+	}
+	answer := make(chan typed, 1) // a read that nobody waits for any more ends with the process
+	go func() {
+		text, err := readTyped(int(f.Fd()), paste)
+		answer <- typed{text, err}
+	}()
+	select {
+	case a := <-answer:
+		return a.text, a.err
+	case <-ctx.Done():
+		return "", errors.New("interrupted")
+	}
+}
+
+// hideTyping turns echo off until show is called.
+func hideTyping(fd int) (show func(), err error) {
+	was, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err != nil {
+		return nil, err
+	}
+	hidden := *was
+	hidden.Lflag &^= unix.ECHO | unix.ECHONL
+	hidden.Lflag |= unix.ICANON | unix.ISIG
+	if err := unix.IoctlSetTermios(fd, unix.TCSETS, &hidden); err != nil {
+		return nil, err
+	}
+	return func() { _ = unix.IoctlSetTermios(fd, unix.TCSETS, was) }, nil
+}
+
+// pasteGap is how long the next line of a paste may take to arrive.
+const pasteGap = 100 * time.Millisecond
+
+// readTyped reads a line, and with paste the lines that follow it at once.
+func readTyped(fd int, paste bool) (string, error) {
+	var text []byte
+	buf := make([]byte, 4096)
+	defer clear(buf)
+	for {
+		n, err := unix.Read(fd, buf)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return "", err
+		case n == 0 && len(text) == 0:
+			return "", errors.New("nothing was typed")
+		case len(text)+n > secretBytes:
+			return "", fmt.Errorf("more than %d bytes", secretBytes)
+		}
+		text = append(text, buf[:n]...)
+		if n > 0 && buf[n-1] != '\n' {
+			continue
+		}
+		if !paste || n == 0 || !follows(fd) {
+			return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+		}
+	}
+}
+
+// follows reports whether more comes within the gap.
+func follows(fd int) bool {
+	ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(pasteGap/time.Millisecond))
+	return err == nil && ready > 0
 }
 
 // askPassphrase asks for the identity's passphrase on the terminal.

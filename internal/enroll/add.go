@@ -80,7 +80,7 @@ func (d *Desk) foresee(ctx context.Context, by Caller, name string, a Addition) 
 
 // place is where the home of a name is or would be, and whose it is.
 func (d *Desk) place(ctx context.Context, by Caller, name string) (profile.Place, int, error) {
-	snap, err := d.scan(ctx)
+	snap, err := d.Scan(ctx)
 	if err != nil {
 		return profile.Place{}, 0, err
 	}
@@ -189,7 +189,7 @@ func (d *Desk) Add(ctx context.Context, by Caller, name string, a Addition) (Add
 	if err := d.known(r, bot, done.Generation); err != nil {
 		return done, err
 	}
-	if err := d.firstOwner(ctx, r, a.OwnerID, &done); err != nil {
+	if err := d.firstOwner(ctx, r, a.OwnerID, s.text != nil, &done); err != nil {
 		return done, err
 	}
 	if s.text != nil {
@@ -260,8 +260,11 @@ func (r *visit) makeSettings(text []byte) error {
 }
 
 // firstOwner lets the first owner in, or gives out the code by which he will
-// prove himself.
-func (d *Desk) firstOwner(ctx context.Context, r *visit, id string, done *Added) error {
+// prove himself. A home that is new is no profile yet that anybody runs.
+func (d *Desk) firstOwner(ctx context.Context, r *visit, id string, isNew bool, done *Added) error {
+	if id != "" && isNew {
+		return d.editHere(r, profile.LetIn(profile.Person{ID: id, Role: profile.Owner}))
+	}
 	if id != "" {
 		return d.edit(ctx, r, profile.LetIn(profile.Person{ID: id, Role: profile.Owner}))
 	}

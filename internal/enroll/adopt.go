@@ -85,7 +85,7 @@ func (d *Desk) takeOver(ctx context.Context, r *visit, floor uint64, done *Adopt
 	if err2 != nil {
 		return e, err2
 	}
-	snap, err2 := d.scan(ctx)
+	snap, err2 := d.Scan(ctx)
 	if err2 != nil {
 		return e, err2
 	}

@@ -276,8 +276,11 @@ func Hint(err error) string {
 	if errors.As(err, &h) {
 		return h.Hint()
 	}
-	if f, ok := errors.AsType[*profile.Fault](err); ok {
+	if f, ok := errors.AsType[*profile.Fault](err); ok && f.Try != "" {
 		return f.Try
+	}
+	if f, ok := errors.AsType[*profile.FileError](err); ok {
+		return "edit " + ownerfs.Quote(f.File)
 	}
 	if e, ok := errors.AsType[*ownerfs.Error](err); ok {
 		return e.Try

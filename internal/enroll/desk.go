@@ -75,8 +75,8 @@ func (d *Desk) say(format string, args ...any) {
 	}
 }
 
-// scan looks at all homes.
-func (d *Desk) scan(ctx context.Context) (*profile.Snapshot, error) {
+// Scan looks at all homes.
+func (d *Desk) Scan(ctx context.Context) (*profile.Snapshot, error) {
 	held, err := d.Names.Paths()
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (d *Desk) find(ctx context.Context, name string) (profile.Reading, error) {
 	if d.Find != nil {
 		return d.Find(ctx, name)
 	}
-	snap, err := d.scan(ctx)
+	snap, err := d.Scan(ctx)
 	if err != nil {
 		return profile.Reading{}, err
 	}

@@ -14,6 +14,11 @@ func (d *Desk) edit(ctx context.Context, r *visit, edits ...profile.Edit) error 
 	if d.Edit != nil {
 		return d.Edit(ctx, r.name, edits...)
 	}
+	return d.editHere(r, edits...)
+}
+
+// editHere is edit for a home that nobody runs.
+func (d *Desk) editHere(r *visit, edits ...profile.Edit) error {
 	entry, known, err := d.Names.Entry(r.name)
 	if err != nil {
 		return err

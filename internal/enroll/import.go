@@ -291,3 +291,29 @@ func found(name string, e env) []FoundKey {
 	}
 	return all
 }
+
+// maxCopies bounds what is looked through for copies of .env.
+const maxCopies = 10_000
+
+// EnvCopies lists the copies of .env in a home (.env.bak, .env~ and the like)
+// that hold a Rocket.Chat secret.
+func EnvCopies(home *ownerfs.Dir) []string {
+	entries, err := home.List(maxCopies)
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for _, f := range entries {
+		if f.Dir || f.Link || f.Name == envFile || !strings.HasPrefix(f.Name, envFile) && f.Name != "#.env#" && f.Name != "."+envFile+".swp" {
+			continue
+		}
+		data, _, err := home.ReadFile(f.Name, profile.MaxFile)
+		if err != nil {
+			continue
+		}
+		if slices.ContainsFunc(dotenv.Names(data), func(n string) bool { return slices.Contains(secretNames, n) }) {
+			found = append(found, f.Name)
+		}
+	}
+	return found
+}

@@ -62,7 +62,8 @@ func (d *Desk) People(ctx context.Context, by Caller, name string, w PersonWish)
 	for _, p := range access.People {
 		c.People = append(c.People, PersonRow(p))
 	}
-	c.Requests, err = d.Book.Requests(name)
+	requests, err := d.Book.Requests(name)
+	c.Requests = append([]people.Request{}, requests...)
 	return c, err
 }
 

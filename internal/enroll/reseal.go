@@ -142,7 +142,7 @@ func (d *Desk) finish(ctx context.Context) ([]string, error) {
 
 // targets are the profiles that are meant.
 func (d *Desk) targets(ctx context.Context, by Caller, w ResealWish) ([]profile.Reading, error) {
-	snap, err := d.scan(ctx)
+	snap, err := d.Scan(ctx)
 	if err != nil {
 		return nil, err
 	}

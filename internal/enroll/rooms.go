@@ -107,6 +107,8 @@ func (d *Desk) changeRoom(ctx context.Context, r *visit, joined []chat.Room, w R
 		return &Error{Text: h.Note, Try: "the room's id in place of its name"}
 	case id == "":
 		return unlikely("rcsupervisor rooms "+r.name, "the bot is in no room %s; invite it there first", w.ID)
+	case slices.ContainsFunc(joined, func(j chat.Room) bool { return called(j) == id }):
+		return unlikely("rcsupervisor rooms "+r.name+" on '#"+id+"'", "no room has the id %s; a room's name begins with #", id)
 	case joined != nil:
 		h.Note = "the bot is not in that room yet; invite it there"
 	}

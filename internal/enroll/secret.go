@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"rcsupervisor/internal/slips"
@@ -111,9 +112,11 @@ func (w SecretWish) Check(name string) error {
 		}
 		return nil
 	}
-	if sealed.CheckValueName(w.Key) != "" {
+	near := slips.Nearest(w.Key, []string{TokenKey, AskerKey})
+	slip := near != "" && w.Key == strings.ToLower(w.Key) // TOKEN is a variable's name, tokne is none anybody has
+	if sealed.CheckValueName(w.Key) != "" || slip {
 		text := "a key is token, asker, or a variable's name: letters, digits and _"
-		if near := slips.Nearest(w.Key, []string{TokenKey, AskerKey}); near != "" {
+		if near != "" {
 			text += "; did you mean " + near + "?"
 		}
 		return unlikely("rcsupervisor secret "+name+" set KEY, and the value when it asks", "%s", text)
