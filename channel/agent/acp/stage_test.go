@@ -29,22 +29,23 @@ type stage struct {
 	fault error        // of the next start
 
 	changed chan struct{} // capacity 1
+	change  []func(*Config)
 }
 
 // newStage returns an agent whose process is a script behind pipes, for tests
 // that turn the clock.
 func newStage(t *testing.T, play func(*peer), change ...func(*Config)) *stage {
 	t.Helper()
-	s := &stage{t: t, home: t.TempDir(), play: play}
+	s := &stage{t: t, home: t.TempDir(), play: play, change: change}
 	if err := os.MkdirAll(filepath.Join(s.home, "rocketchat", "state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.begin(change...)
+	s.begin()
 	return s
 }
 
 // begin makes the stage's agent, anew when there was one.
-func (s *stage) begin(change ...func(*Config)) {
+func (s *stage) begin() {
 	s.log, s.changed = &locked{}, make(chan struct{}, 1)
 	c := Config{
 		Home: s.home, Command: []string{"agent"},
@@ -59,7 +60,7 @@ func (s *stage) begin(change ...func(*Config)) {
 		},
 		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
-	for _, f := range change {
+	for _, f := range s.change {
 		f(&c)
 	}
 	s.Agent = New(c)

@@ -35,6 +35,7 @@ type turn struct {
 	media   agent.MediaScan
 	message string             // the id of the message whose text came last
 	broken  bool               // the next text begins a paragraph of its own
+	newline bool               // the last text ended a line
 	calls   map[string]*called // by tool call
 	order   []string           // their ids, oldest first
 	open    map[string]*request
@@ -112,9 +113,12 @@ func (t *turn) say(b block, message string) {
 		}
 		if t.broken && strings.TrimSpace(b.Text) != "" {
 			t.broken = false
-			if t.feed.Size() > 0 {
+			if t.feed.Size() > 0 && !t.newline && !strings.HasPrefix(b.Text, "\n") {
 				b.Text = "\n\n" + b.Text
 			}
+		}
+		if b.Text != "" {
+			t.newline = strings.HasSuffix(b.Text, "\n")
 		}
 		text, files := t.media.Write(b.Text)
 		t.put(text, files)

@@ -1,0 +1,244 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"rcsupervisor/channel/agent"
+)
+
+// installed is where the agents of testdata/agents were installed. They are kept
+// between runs, for they are large: npm is asked again only when the lock is
+// another.
+var installed = sync.OnceValues(func() (dir string, err error) {
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", err
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(cache, "rcsupervisor-tests", "agents")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	one, err := os.Create(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer one.Close() // other runs of this test wait
+	if err := syscall.Flock(int(one.Fd()), syscall.LOCK_EX); err != nil {
+		return "", err
+	}
+	lock, err := os.ReadFile("testdata/agents/package-lock.json")
+	if err != nil {
+		return "", err
+	}
+	marker := filepath.Join(dir, "installed.json")
+	if have, err := os.ReadFile(marker); err == nil && bytes.Equal(have, lock) {
+		return dir, nil
+	}
+	if err := install(dir); err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(marker, lock, 0o600)
+})
+
+// install has npm put exactly what the lock says into dir. A download that
+// fails is tried twice.
+func install(dir string) (err error) {
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		data, err := os.ReadFile(filepath.Join("testdata/agents", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), data, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	var out []byte
+	for range 2 {
+		npm := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+		npm.Dir = dir
+		if out, err = npm.CombinedOutput(); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("npm ci: %w\n%s", err, out)
+}
+
+// agentsOf returns the folder of the agents that nobody here wrote. Without
+// node, npm or a registry it says so, and with CI=true that is a failure.
+func agentsOf(t *testing.T) string {
+	t.Helper()
+	dir, err := installed()
+	switch {
+	case err == nil:
+		return filepath.Join(dir, "node_modules")
+	case os.Getenv("CI") == "true":
+		t.Fatal(err)
+	}
+	t.Logf("NOT TESTED against agents that others wrote: %v", err)
+	return ""
+}
+
+// theirs returns a stage for a program, with variables of its own.
+func theirs(t *testing.T, command []string, set map[string]string) *stage {
+	t.Helper()
+	account := agent.Account{Name: "tester", Home: t.TempDir(), Shell: "/bin/sh"}
+	return newStage(t, nil, func(c *Config) {
+		home := c.Home
+		c.Command, c.Spawn = command, agent.Start
+		c.Env = func() ([]string, error) {
+			return agent.Environment{Home: home, Account: account, Set: set}.List(os.Environ())
+		}
+	})
+}
+
+func TestTheProtocolsOwnExample(t *testing.T) {
+	modules := agentsOf(t)
+	if modules == "" {
+		return
+	}
+	for _, c := range []struct{ choose, says string }{
+		{"allow", "Perfect! I've successfully updated the configuration"},
+		{"reject", "I understand you prefer not to make that change"},
+		{"", "I understand you prefer not to make that change"},
+	} {
+		t.Run("choose "+c.choose, func(t *testing.T) {
+			t.Parallel()
+			s := theirs(t, []string{"node", filepath.Join(modules, "@agentclientprotocol/sdk/dist/examples/agent.js")}, nil)
+			defer s.close()
+			o := s.ask("r/", "hello", choose(c.choose))
+			if !strings.Contains(o.text, c.says) || o.done != (agent.Done{Stop: agent.Ended}) || len(o.asked) != 1 {
+				t.Fatalf("%+v\n%s", o, s.log)
+			}
+			a := o.asked[0]
+			if a.Title != "Modifying critical configuration file" || !strings.Contains(a.Body, "new-host") || !strings.Contains(a.Body, "/home/user/project/config.json") {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+	t.Run("stopped", func(t *testing.T) {
+		t.Parallel()
+		s := theirs(t, []string{"node", filepath.Join(modules, "@agentclientprotocol/sdk/dist/examples/agent.js")}, nil)
+		defer s.close()
+		o := s.ask("r/", "hello", func(t agent.Turn, _ agent.Asked) { t.Cancel() })
+		if o.done != (agent.Done{Stop: agent.Cancelled}) {
+			t.Errorf("%+v", o)
+		}
+		s.Agent.mu.Lock()
+		p := s.proc
+		s.Agent.mu.Unlock()
+		if p == nil || p.retiring {
+			t.Error("it had to be replaced")
+		}
+	})
+}
+
+// codex returns a stage whose agent is Codex with a model of ours.
+func codex(t *testing.T, modules string) (*stage, *model) {
+	t.Helper()
+	m := newModel(t)
+	home := t.TempDir()
+	config := fmt.Sprintf(`model = "fake-model"
+model_provider = "fake"
+approval_policy = "untrusted"
+sandbox_mode = "danger-full-access"
+
+[model_providers.fake]
+name = "fake"
+base_url = "%s/v1"
+wire_api = "responses"
+env_key = "FAKE_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+`, m.URL)
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(modules, "@zed-industries/codex-acp-linux-x64/bin/codex-acp")
+	if err := os.Chmod(program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return theirs(t, []string{program}, map[string]string{"CODEX_HOME": home, "FAKE_KEY": "x"}), m
+}
+
+func TestCodex(t *testing.T) {
+	modules := agentsOf(t)
+	if modules == "" {
+		return
+	}
+	s, m := codex(t, modules)
+	work := agent.WorkDir(s.home, "r/")
+	o := s.ask("r/", "RUN: touch allowed.txt && echo proof-$((6*7))", choose("approved"))
+	if o.done.Err != nil || !strings.Contains(o.text, "proof-42") || len(o.asked) != 1 {
+		t.Fatalf("allowed: %+v\ntools %q\n%s", o, m.seen, s.log)
+	}
+	if a := o.asked[0]; !strings.Contains(a.Body, "touch allowed.txt && echo proof-$((6*7))") {
+		t.Errorf("%+v", a)
+	}
+	if _, err := os.Stat(filepath.Join(work, "allowed.txt")); err != nil {
+		t.Error(err)
+	}
+	o = s.ask("r/", "RUN: touch refused.txt", choose(""))
+	if len(o.asked) != 1 || o.dones != 1 || o.done.Err != nil {
+		t.Errorf("refused: %+v", o)
+	}
+	if _, err := os.Stat(filepath.Join(work, "refused.txt")); err == nil {
+		t.Error("what was refused was done")
+	}
+	if o := s.ask("other/", "hello there", nil); !strings.Contains(o.text, "hello there") || o.done.Err != nil {
+		t.Errorf("in another room: %+v", o)
+	}
+
+	// Its input closed it does not end; it is killed, and its sessions go on.
+	s.close()
+	s.begin()
+	o = s.ask("r/", "are you still there", nil)
+	if !strings.Contains(o.text, "are you still there") || strings.Contains(o.text, "proof-42") {
+		t.Errorf("after a restart: %+v", o)
+	}
+	t.Logf("after a restart: %d notices", len(o.notices))
+
+	m.mu.Lock()
+	m.fail = true
+	m.mu.Unlock()
+	if o := s.ask("r/", "a question", nil); o.done.Stop != agent.Failed || agent.Sentence(o.done.Err) == "" || strings.Contains(o.done.Err.Error(), "out of order") {
+		t.Errorf("without its model: %+v", o)
+	}
+	s.close()
+}
+
+func TestCodexIsStopped(t *testing.T) {
+	modules := agentsOf(t)
+	if modules == "" {
+		return
+	}
+	s, _ := codex(t, modules)
+	defer s.close()
+	turn, err := s.Begin(context.Background(), question("r/", "RUN: touch never.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := watch(turn, func(t agent.Turn, _ agent.Asked) { t.Cancel() })
+	if o.done.Stop != agent.Cancelled || o.dones != 1 {
+		t.Errorf("%+v", o)
+	}
+	if o := s.ask("r/", "and now", nil); !strings.Contains(o.text, "and now") {
+		t.Errorf("%+v", o)
+	}
+	if _, err := os.Stat(filepath.Join(agent.WorkDir(s.home, "r/"), "never.txt")); err == nil {
+		t.Error("what was stopped was done")
+	}
+}
