@@ -287,7 +287,7 @@ func TestApply(t *testing.T) {
 		}
 		good := h.start
 		apply(true, func(s *Start) { s.CA = []byte("no certificate") })
-		apply(false, func(s *Start) { *s = good; s.Settings.Agent.Kind = "acp" })
+		apply(false, func(s *Start) { *s = good; s.Settings.Agent.Kind = "oracle" })
 		h.start = good
 		h.say(h.owner, h.direct, "still there?")
 		h.wants(h.direct, "echo: still there?")

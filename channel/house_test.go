@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,6 +96,9 @@ func build(t *testing.T, s *pretend.Server) *house {
 		Credentials: sealed.Credentials{
 			Server: "http://localhost", UserID: h.bot.ID, Token: sealed.NewSecret(h.bot.Token), PostKey: sealed.NewSecret("post"),
 		},
+	}
+	if err := os.MkdirAll(filepath.Join(h.start.Home, "rocketchat", "state"), 0o700); err != nil {
+		t.Fatal(err)
 	}
 	memory := dedup.NewMemory()
 	h.store = memory

@@ -86,6 +86,10 @@ func begin(e Env, start Start, link Link) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.Agent == nil {
+		e.Agent = l.newAgent
+	}
+	l.env = e
 	if l.staff, err = hire(e, start, link); err != nil {
 		return nil, err
 	}

@@ -148,7 +148,10 @@ const (
 	PermitDial  = "dial"  // one attempt to connect, until it is online or has ended
 	PermitREST  = "rest"  // one call of a route
 	PermitCheck = "check" // asking whether the token is good, which servers count closely
-	PermitAgent = "agent" // a process of an agent
+	PermitAgent = "agent" // a process of an agent, until PermitAgentOver or the end of the run
+	// PermitAgentOver gives the place of a PermitAgent back. It is always
+	// allowed, and at once.
+	PermitAgentOver = "agent-over"
 )
 
 // A Request is what only the supervisor may write down.

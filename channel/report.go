@@ -104,6 +104,9 @@ func (l *life) freshen() {
 const (
 	clockOff    = 2 * time.Minute
 	limitedLate = 10 * time.Minute
+	// agentFailures is how many questions in a row an agent fails at before a
+	// person should look after it.
+	agentFailures = 5
 )
 
 func (l *life) warnings() []healthcheck.Warning {
@@ -118,6 +121,9 @@ func (l *life) warnings() []healthcheck.Warning {
 	}
 	if offset, known := l.client.Load().ClockOffset(); known && offset.Abs() > clockOff {
 		warn("clock", "by "+offset.Round(time.Second).String())
+	}
+	if s := l.staff.state(); s.Failures >= agentFailures {
+		warn("agent-failing", s.Error)
 	}
 	if l.rules.Load().admin {
 		warn("admin-token", "")

@@ -3,7 +3,6 @@ package channel
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"path/filepath"
 	"time"
@@ -37,9 +36,6 @@ func (e Env) Run(ctx context.Context, start Start, link Link) error {
 	if e.Store == nil {
 		e.Store = openStore
 	}
-	if e.Agent == nil {
-		e.Agent = newAgent
-	}
 	l, err := begin(e, start, link)
 	if err != nil {
 		return err
@@ -60,14 +56,6 @@ func StateFile(home string) string { return filepath.Join(home, "rocketchat", "s
 // openStore is the real store.
 func openStore(path, bot string) (dedup.Store, error) {
 	return dedup.Open(path, dedup.Options{Bot: bot})
-}
-
-// newAgent makes the agent the settings name.
-func newAgent(s Start, _ Link) (agent.Agent, error) {
-	if kind := s.Settings.Agent.Kind; kind != "echo" {
-		return nil, fmt.Errorf("agent.kind %q is not supported by this build", kind)
-	}
-	return agent.Echo{}, nil
 }
 
 // Times of the loop's own.
