@@ -75,7 +75,7 @@ func (k *keeper) settle(swapped bool) {
 	rest := k.resting()
 	switch {
 	case k.registry.isLost():
-		k.decide(healthcheck.Next(k.history, healthcheck.Ended{Reason: healthcheck.LedgerLost, Over: k.live == nil}, now, k.config.Jitter))
+		k.decide(k.history.Stop(healthcheck.LedgerLost, now))
 	case rest != "":
 		k.decide(k.history.Stop(rest, now))
 	case k.history.State == healthcheck.Off, k.history.Reason == healthcheck.LedgerLost:
@@ -151,7 +151,7 @@ func (k *keeper) homeGone() {
 // it. It is called now and then.
 func (k *keeper) lookAround() {
 	held := k.history.State == healthcheck.Held && k.history.Reason == healthcheck.Duplicate && k.other == ""
-	if k.ending || k.start.Profile == "" || k.live == nil && !held {
+	if k.ending || k.live == nil && !held {
 		return
 	}
 	c, owner := k.start.Credentials, k.reading.Owner

@@ -55,9 +55,17 @@ func both(t *testing.T, test func(*house)) {
 
 func newHouse(t *testing.T, kind worker.Kind) *house {
 	t.Helper()
+	return newHouseIn(t, kind, func(string) {})
+}
+
+// newHouseIn also makes a folder for Hermes' locks.
+func newHouseIn(t *testing.T, kind worker.Kind, locks func(dir string)) *house {
+	t.Helper()
 	h := &house{T: t, kind: kind, dir: tempDir(t), bots: make(map[string]pretend.User), seen: make(map[string][]string)}
 	h.server = pretend.New(pretend.Options{NoLimits: true})
 	t.Cleanup(func() { h.server.Close() })
+	h.must(os.Mkdir(filepath.Join(h.dir, "locks"), 0o755))
+	locks(filepath.Join(h.dir, "locks"))
 	var err error
 	h.url, err = h.server.Listen("127.0.0.1:0")
 	h.must(err)
@@ -168,8 +176,11 @@ func (h *house) start() {
 	root, err := os.OpenRoot(state)
 	h.must(err)
 	c := h.config
-	c.Sources = profile.Sources{Roots: []profile.Root{{Dir: filepath.Join(h.dir, "root")}}}
-	c.Root, c.State, c.Keys, c.Carrier, c.Drain = true, root, h.keyset, h.carrier(), time.Second
+	c.Sources.Roots = []profile.Root{{Dir: filepath.Join(h.dir, "root")}}
+	c.Root, c.State, c.Keys, c.Drain = true, root, h.keyset, time.Second
+	if c.Carrier == nil {
+		c.Carrier = h.carrier()
+	}
 	c.Observe = h.observe
 	if testing.Verbose() {
 		c.Log = slog.New(slog.NewTextHandler(h.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
@@ -228,6 +239,7 @@ func (h *house) await(name string, state healthcheck.State, reason healthcheck.R
 
 func (h *house) awaitThat(name, what string, ok func(ProfileStatus) bool) ProfileStatus {
 	h.Helper()
+	h.until(name+" is there", func() bool { return h.super.keeper(name) != nil })
 	ctx, cancel := context.WithTimeout(h.Context(), patience)
 	defer cancel()
 	var last ProfileStatus
