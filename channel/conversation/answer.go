@@ -1,10 +1,12 @@
 package conversation
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
+	"rcsupervisor/channel/agent"
 	"rcsupervisor/channel/post"
 	"rcsupervisor/channel/prompt/asker"
 	"rcsupervisor/dedup"
@@ -66,11 +68,55 @@ func postable(text string) string {
 	return text
 }
 
-// Parts makes the parts of one answer.
-func Parts(id dedup.ID, k Key, step string, texts []string, now time.Time) []dedup.Part {
-	owed := make([]dedup.Part, len(texts))
-	for i, text := range texts {
-		owed[i] = dedup.Part{Question: id, Index: i, Step: step, Room: k.Room, Thread: k.Thread, Text: text, Owed: now}
+// Parts makes the parts of one answer: its texts, and then its files.
+func Parts(id dedup.ID, k Key, step string, texts, files []string, now time.Time) []dedup.Part {
+	owed := make([]dedup.Part, 0, len(texts)+len(files))
+	part := func(text, file string) {
+		owed = append(owed, dedup.Part{
+			Question: id, Index: len(owed), Step: step, Room: k.Room, Thread: k.Thread, Text: text, File: file, Owed: now,
+		})
+	}
+	for _, text := range texts {
+		part(text, "")
+	}
+	for _, file := range files {
+		part("", file)
 	}
 	return owed
+}
+
+// A reply is what an agent's turn brought.
+type reply struct {
+	notices  []string // of ours, to be told before the answer
+	text     string
+	files    []string // where they lie
+	problems []string // with files, each once
+}
+
+// maxFiles bounds those of one answer.
+const maxFiles = 10
+
+const noteManyFiles = "More files belong to this than I may send at once."
+
+// keep takes a file of the answer, or says why it can't be.
+func (r *reply) keep(staff Attendant, f agent.FileOut) {
+	path, problem := "", noteManyFiles
+	if len(r.files) < maxFiles {
+		path, problem = staff.File(f)
+	}
+	switch {
+	case path != "":
+		r.files = append(r.files, path)
+	case !slices.Contains(r.problems, problem):
+		r.problems = append(r.problems, problem)
+	}
+}
+
+// texts is what is said of it, in parts of at most size. Silence that was asked
+// for is kept, but for what only we know.
+func (r *reply) texts(size int) []string {
+	if silent(r.text) {
+		return cut(strings.Join(append(r.notices, r.problems...), "\n\n"), size)
+	}
+	return cut(strings.Join(slices.Concat(r.notices, []string{r.text}, r.problems), "\n\n"), size)
 }

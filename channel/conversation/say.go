@@ -61,7 +61,7 @@ func (s *Set) store(batch []said) {
 
 // stored takes one to answered and returns what is owed for it.
 func (s *Set) stored(w said) []dedup.Part {
-	owed := Parts(w.id, w.key, StepNote, w.texts, time.Now())
+	owed := Parts(w.id, w.key, StepNote, w.texts, nil, time.Now())
 	if !s.step(s.life, w.id, "answer", func(ctx context.Context) error { return s.Store.Answer(ctx, w.id, owed) }) {
 		return nil
 	}

@@ -173,7 +173,15 @@ func TestWaysAnAgentEnds(t *testing.T) {
 		{"ended", "42", []agent.Event{agent.Done{Stop: agent.Ended}}, "q/answer/0: 42"},
 		{"refused, and says why", "I won't", []agent.Event{agent.Done{Stop: agent.Refused}}, "q/answer/0: I won't"},
 		{"refused in silence", "", []agent.Event{agent.Done{Stop: agent.Refused}}, "q/note/0: " + NoteFailed},
-		{"cancelled by itself", "half", []agent.Event{agent.Done{Stop: agent.Cancelled}}, "q/note/0: " + NoteFailed},
+		{"cancelled by itself", "half", []agent.Event{agent.Done{Stop: agent.Cancelled}}, "q/answer/0: half"},
+		{"cancelled by itself, and says why", "", []agent.Event{agent.Done{
+			Stop: agent.Cancelled, Err: agent.Fail("It stopped before it had an answer.", errors.New("secret-laden")),
+		}}, "q/note/0: It stopped before it had an answer."},
+		{"with a notice", "42", []agent.Event{agent.Notice{Text: "(Anew.)"}, agent.Done{Stop: agent.Ended}}, "q/answer/0: (Anew.)\n\n42"},
+		{"silent but for a notice", "NO_REPLY", []agent.Event{agent.Notice{Text: "(Anew.)"}, agent.Done{Stop: agent.Ended}}, "q/answer/0: (Anew.)"},
+		{"with files that can't be sent", "42", []agent.Event{
+			agent.FileOut{Path: "a"}, agent.FileOut{Path: "b"}, agent.Done{Stop: agent.Ended},
+		}, "q/answer/0: 42\n\n" + noteNoFiles},
 		{"failed", "half", []agent.Event{agent.Done{Stop: agent.Failed}}, "q/note/0: " + NoteFailed},
 		{"broke off without a Done", "half", nil, "q/note/0: " + NoteFailed},
 	} {

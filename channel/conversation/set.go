@@ -43,7 +43,7 @@ var (
 	ErrClosing = errors.New("no more questions are taken")
 )
 
-// Config is what conversations work with. All fields are needed.
+// Config is what conversations work with. All fields are needed but Attend.
 type Config struct {
 	Store dedup.Store
 	// Hire returns the agent that there is now; done is called when the turn
@@ -52,6 +52,9 @@ type Config struct {
 	// Prepare makes what the agent is given of an item. It runs when the
 	// item's turn has come, so that it sees the room as it is then.
 	Prepare func(context.Context, Item) (agent.Question, error)
+	// Attend returns who sees to a turn; nil for nobody, and then what the agent
+	// asks is refused. ctx ends with the turn's being cancelled.
+	Attend func(ctx context.Context, item Item) Attendant
 	// Owe takes over the parts of an answer that is stored.
 	Owe func([]dedup.Part)
 	// Working is called when a turn begins; what it returns, when its answer

@@ -21,32 +21,44 @@ const (
 // turn takes one item from claimed to answered and says how it ended.
 func (s *Set) turn(ctx context.Context, item Item) Ending {
 	if !s.step(ctx, item.ID, "give", func(ctx context.Context) error { return s.Store.Give(ctx, item.ID) }) {
-		return s.unanswered(ctx, item)
+		return s.unanswered(ctx, item, nil)
 	}
 	done := s.Working(item)
 	defer done()
-	text, err := s.ask(ctx, item)
+	var staff Attendant = &alone{}
+	if s.Attend != nil {
+		staff = s.Attend(ctx, item)
+	}
+	said, err := s.ask(ctx, item, staff)
 	if err == nil && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrEnding)) {
-		return s.answer(item, StepAnswer, cut(text, s.Size()), AnsweredEnding)
+		staff.Ended(nil)
+		return s.answer(item, StepAnswer, said.texts(s.Size()), said.files, AnsweredEnding)
 	}
-	if ctx.Err() == nil {
-		s.Log.Warn("a turn failed", "message", item.ID.Message, "err", err)
+	if ctx.Err() != nil {
+		staff.Ended(context.Cause(ctx))
+		return s.unanswered(ctx, item, err)
 	}
-	return s.unanswered(ctx, item)
+	s.Log.Warn("a turn failed", "message", item.ID.Message, "err", err)
+	staff.Ended(err)
+	return s.unanswered(ctx, item, err)
 }
 
 // unanswered ends an item that has no answer, in the way that ctx's cause asks
-// for.
-func (s *Set) unanswered(ctx context.Context, item Item) Ending {
+// for, or the agent's own error.
+func (s *Set) unanswered(ctx context.Context, item Item, err error) Ending {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrEnding):
 		return LeftEnding // what was given is told at the next start, what was not is asked then
 	case errors.Is(cause, ErrDropped):
-		return s.answer(item, StepNote, nil, DroppedEnding)
+		return s.answer(item, StepNote, nil, nil, DroppedEnding)
 	case errors.Is(cause, ErrStopped):
-		return s.answer(item, StepNote, []string{NoteStopped}, StoppedEnding)
+		return s.answer(item, StepNote, []string{NoteStopped}, nil, StoppedEnding)
 	}
-	return s.answer(item, StepNote, []string{NoteFailed}, FailedEnding)
+	note := agent.Sentence(err)
+	if note == "" {
+		note = NoteFailed
+	}
+	return s.answer(item, StepNote, []string{note}, nil, FailedEnding)
 }
 
 // Why a turn has no answer although its agent did not say so.
@@ -55,34 +67,39 @@ var (
 	errNoDone    = errors.New("the agent's turn broke off without an end")
 )
 
-// ask runs the agent's turn to its Done and returns the text of the answer.
-func (s *Set) ask(ctx context.Context, item Item) (string, error) {
+// ask runs the agent's turn to its Done and returns the answer.
+func (s *Set) ask(ctx context.Context, item Item, staff Attendant) (reply, error) {
 	question, err := s.Prepare(ctx, item)
 	if err != nil {
-		return "", err
+		return reply{}, err
 	}
 	hired, release := s.Hire()
 	defer release()
 	turn, err := hired.Begin(ctx, question)
 	if err != nil {
-		return "", err
+		return reply{}, err
 	}
 	stop := context.AfterFunc(ctx, turn.Cancel)
 	defer stop()
-	text, end := s.read(turn, item)
+	staff.Began(turn)
+	said, end := read(turn, staff)
 	switch {
 	case end.Err != nil:
-		return "", end.Err
-	case end.Stop == agent.Ended, end.Stop == agent.Refused && text != "":
-		return text, nil
+		return reply{}, end.Err
+	case end.Stop == agent.Ended, end.Stop == agent.Refused && said.text != "":
+		return said, nil
+	case end.Stop == agent.Cancelled && ctx.Err() == nil:
+		// By the agent itself: some end so when what they asked for was refused.
+		return said, nil
 	case end.Stop == "":
-		return "", errNoDone
+		return reply{}, errNoDone
 	}
-	return "", errCancelled
+	return reply{}, errCancelled
 }
 
 // read takes in a turn's events up to its Done.
-func (s *Set) read(turn agent.Turn, item Item) (string, agent.Done) {
+func read(turn agent.Turn, staff Attendant) (reply, agent.Done) {
+	var said reply
 	var text strings.Builder
 	var end agent.Done
 	for event := range turn.Events() {
@@ -91,33 +108,27 @@ func (s *Set) read(turn agent.Turn, item Item) (string, agent.Done) {
 			if text.Len() < maxAnswer {
 				text.WriteString(e.Chunk)
 			}
+		case agent.Notice:
+			said.notices = append(said.notices, e.Text)
+		case agent.Progress:
+			staff.Progress(e)
 		case agent.Asked:
-			// Nobody can decide here, and what nobody can decide is refused.
-			if err := turn.Answer(e.ID, rejection(e.Options)); err != nil {
-				s.Log.Debug("an agent's request could not be refused", "message", item.ID.Message, "err", err)
-			}
+			staff.Asked(e)
+		case agent.Withdrawn:
+			staff.Withdrawn(e)
+		case agent.FileOut:
+			said.keep(staff, e)
 		case agent.Done:
 			end = e
 		}
 	}
-	return text.String(), end
-}
-
-// rejection picks the option that refuses, "" where none does.
-func rejection(options []agent.Option) string {
-	for _, kind := range []string{"reject_once", "reject_always"} {
-		for _, o := range options {
-			if o.Kind == kind {
-				return o.ID
-			}
-		}
-	}
-	return ""
+	said.text = text.String()
+	return said, end
 }
 
 // answer stores what is owed for an item and hands it to be delivered.
-func (s *Set) answer(item Item, step string, texts []string, ending Ending) Ending {
-	owed := Parts(item.ID, item.Key, step, texts, time.Now())
+func (s *Set) answer(item Item, step string, texts, files []string, ending Ending) Ending {
+	owed := Parts(item.ID, item.Key, step, texts, files, time.Now())
 	// A person who stops the turn no longer changes an answer that exists.
 	if !s.step(s.life, item.ID, "answer", func(ctx context.Context) error { return s.Store.Answer(ctx, item.ID, owed) }) {
 		return LeftEnding

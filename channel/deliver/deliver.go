@@ -232,6 +232,26 @@ func (d *Delivery) connected(p dedup.Part) (context.Context, bool) {
 	}
 }
 
+// Await waits for a connection that is online. It returns ctx's error when that
+// ended first, and context.Canceled when the delivery did.
+func (d *Delivery) Await(ctx context.Context) error {
+	for {
+		d.mu.Lock()
+		online, arrived := d.online, d.arrived
+		d.mu.Unlock()
+		if online != nil {
+			return ctx.Err()
+		}
+		select {
+		case <-arrived:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.ctx.Done():
+			return d.ctx.Err()
+		}
+	}
+}
+
 // settle stores how a part ended, however long the store can't be written to:
 // a part that was posted is never forgotten to be, while this process lives.
 // After it, the derived id finds the message again.

@@ -57,58 +57,65 @@ const tries = 3
 // says why it can never be. An error means that nothing is known yet and it
 // is to be asked again.
 func (p *Poster) Post(ctx context.Context, part dedup.Part) (dedup.Outcome, error) {
+	_, outcome, err := p.Say(ctx, part)
+	return outcome, err
+}
+
+// Say is Post, and returns the message as the server has it.
+func (p *Poster) Say(ctx context.Context, part dedup.Part) (chat.Message, dedup.Outcome, error) {
+	var none chat.Message
 	id := ID(p.Key, part.Question.Message, part.Step, part.Index)
 	thread, err := p.thread(ctx, part)
 	if err != nil {
-		return dedup.Outcome{}, err
+		return none, dedup.Outcome{}, err
 	}
 	out := rest.Outgoing{ID: id, Room: part.Room, Thread: thread, Text: part.Text}
 	for try := range tries {
 		if try > 0 && !pause(ctx, time.Duration(try)*time.Second) {
-			return dedup.Outcome{}, ctx.Err()
+			return none, dedup.Outcome{}, ctx.Err()
 		}
 		said, err := p.Server.SendMessage(ctx, out)
 		if err == nil {
 			return p.placed(ctx, part, said)
 		}
 		if reason := hopeless(err); reason != "" {
-			return dedup.Outcome{MessageID: id, Reason: reason}, nil
+			return none, dedup.Outcome{MessageID: id, Reason: reason}, nil
 		}
 		taken := errors.Is(err, rest.ErrDuplicate)
 		if !taken && !doubtful(err) {
-			return dedup.Outcome{}, err
+			return none, dedup.Outcome{}, err
 		}
 		found, ferr := p.Server.Message(ctx, id)
 		switch {
 		case ferr == nil:
 			return p.placed(ctx, part, found)
 		case !errors.Is(ferr, rest.ErrNotFound):
-			return dedup.Outcome{}, fmt.Errorf("look for a message whose reply was lost: %w", ferr)
+			return none, dedup.Outcome{}, fmt.Errorf("look for a message whose reply was lost: %w", ferr)
 		case !taken:
-			return dedup.Outcome{}, err
+			return none, dedup.Outcome{}, err
 		}
 	}
-	return dedup.Outcome{MessageID: id, Reason: Prevented}, nil
+	return none, dedup.Outcome{MessageID: id, Reason: Prevented}, nil
 }
 
 // placed judges where a message came to lie. Its text may differ from ours:
 // servers and their apps rewrite.
-func (p *Poster) placed(ctx context.Context, part dedup.Part, m chat.Message) (dedup.Outcome, error) {
+func (p *Poster) placed(ctx context.Context, part dedup.Part, m chat.Message) (chat.Message, dedup.Outcome, error) {
 	if m.Sender.ID != "" && m.Sender.ID != p.Self {
-		return dedup.Outcome{MessageID: m.ID, Reason: Prevented}, nil
+		return m, dedup.Outcome{MessageID: m.ID, Reason: Prevented}, nil
 	}
 	if m.RoomID == part.Room {
-		return dedup.Outcome{MessageID: m.ID}, nil
+		return m, dedup.Outcome{MessageID: m.ID}, nil
 	}
 	switch err := p.Server.Delete(ctx, m.RoomID, m.ID); {
 	case err == nil, errors.Is(err, rest.ErrNotFound):
 	case passes(err):
-		return dedup.Outcome{}, fmt.Errorf("delete what went to the wrong room: %w", err)
+		return m, dedup.Outcome{}, fmt.Errorf("delete what went to the wrong room: %w", err)
 	default:
 		p.Log.Error("a message went to the wrong room and can't be deleted there",
 			"message", m.ID, "room", m.RoomID, "want", part.Room, "err", err)
 	}
-	return dedup.Outcome{MessageID: m.ID, Reason: Misrouted}, nil
+	return m, dedup.Outcome{MessageID: m.ID, Reason: Misrouted}, nil
 }
 
 // thread returns the thread to post a part in: the one asked for, once its

@@ -2,7 +2,9 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
+	"strconv"
 	"time"
 
 	"rcsupervisor/channel/chat"
@@ -12,6 +14,52 @@ import (
 // see it, [ErrReadOnly] when it is archived.
 func (c *Client) Room(ctx context.Context, id string) (chat.Room, error) {
 	return fetch(ctx, c, get(RouteRoom, url.Values{"roomId": {id}}), parseRoomReply)
+}
+
+// Members returns the ids of a room's members, at most limit of them; all is
+// false when there are more. A server may keep them from the bot, which is
+// [ErrForbidden]. Of a direct room [Client.Room] says them.
+func (c *Client) Members(ctx context.Context, kind chat.Kind, room string, limit int) (ids []string, all bool, err error) {
+	route := RouteGroupMembers
+	switch kind {
+	case chat.Channel:
+		route = RouteChannelMembers
+	case chat.Group:
+	default:
+		return nil, false, &Error{Route: RouteGroupMembers, Kind: ErrInvalid}
+	}
+	for len(ids) < limit {
+		n := min(limit-len(ids), maxCount)
+		page, err := fetch(ctx, c, get(route, url.Values{
+			"roomId": {room}, "count": {strconv.Itoa(n)}, "offset": {strconv.Itoa(len(ids))},
+		}), parseMembers)
+		if err != nil {
+			return ids, false, err
+		}
+		ids = append(ids, page.ids...)
+		if len(ids) >= page.total || len(page.ids) == 0 {
+			return ids, true, nil
+		}
+	}
+	return ids, false, nil
+}
+
+// A memberPage is one page of a room's members, and how many it has in all.
+type memberPage struct {
+	ids   []string
+	total int
+}
+
+func parseMembers(b []byte) (memberPage, bool) {
+	var reply struct {
+		Members json.RawMessage `json:"members"`
+		Total   int             `json:"total"`
+	}
+	if !lenient(b, &reply) {
+		return memberPage{}, false
+	}
+	list, ok := items(reply.Members)
+	return memberPage{each(list, parseID), reply.Total}, ok
 }
 
 // Rooms returns the rooms of the bot that changed since a moment of the

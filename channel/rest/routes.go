@@ -12,6 +12,8 @@ const (
 	RouteUpdate         = "chat.update"
 	RouteDelete         = "chat.delete"
 	RouteReact          = "chat.react"
+	RouteChannelMembers = "channels.members"
+	RouteGroupMembers   = "groups.members"
 	RouteThread         = "chat.getThreadMessages"
 	RouteRoom           = "rooms.info"
 	RouteRooms          = "rooms.get"
