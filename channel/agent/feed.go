@@ -23,7 +23,7 @@ type Feed struct {
 	text    strings.Builder // not yet in events
 	size    int             // bytes of text put so far
 	cut     bool            // more came than a turn may say
-	said    bool            // anything that a reader sees was put
+	said    bool            // anything of the agent's that a reader sees was put
 	pending *Progress
 	done    bool
 }
@@ -51,7 +51,9 @@ func (f *Feed) Put(e Event) bool {
 		f.pending = &e
 		f.flush(feedKeep)
 	default:
-		f.said = true
+		if _, ours := e.(Notice); !ours {
+			f.said = true
+		}
 		if len(f.events) >= feedRoom-feedKeep/2 {
 			return false
 		}
@@ -78,7 +80,7 @@ func (f *Feed) End(d Done) {
 }
 
 // Size returns how many bytes of text were put, and Said whether anything was
-// that a reader sees: text, a file, a request.
+// of the agent's that a reader sees: text, a file, a request.
 func (f *Feed) Size() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

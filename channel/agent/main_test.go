@@ -1,0 +1,127 @@
+package agent
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// roleVariable makes the test binary one of the programs below.
+const roleVariable = "AGENT_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVariable); role != "" {
+		roles[role]()
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// roles are what the test binary can be, as a process of its own.
+var roles = map[string]func(){
+	"report": report,
+	"family": func() { family(); select {} },
+	"orphans": func() {
+		family()
+	},
+	"parent": func() {
+		// A supervisor that dies without a word.
+		p, err := Start(quiet(), Spec{Argv: []string{"sleep", "600"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/"})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(p.(*local).cmd.Process.Pid)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	},
+}
+
+// A reported is what a process knows of itself.
+type reported struct {
+	Descriptors []string
+	Env         []string
+	Group, PID  int
+	Args        []string
+	Dir         string
+	OOM         string
+	Signal      int // of its parent's death
+}
+
+func report() {
+	var r reported
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		// Go's own runtime opens some by itself, each close-on-exec.
+		if fd, err := strconv.Atoi(e.Name()); err == nil && !closeOnExec(fd) {
+			to, _ := os.Readlink("/proc/self/fd/" + e.Name())
+			r.Descriptors = append(r.Descriptors, e.Name()+" "+strings.SplitN(to, ":", 2)[0])
+		}
+	}
+	r.Env, r.PID, r.Group = os.Environ(), os.Getpid(), syscall.Getpgrp()
+	r.Args = os.Args
+	r.Dir, _ = os.Getwd()
+	score, _ := os.ReadFile("/proc/self/oom_score_adj")
+	r.OOM = strings.TrimSpace(string(score))
+	r.Signal = deathSignal()
+	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+	_ = json.NewEncoder(os.Stdout).Encode(r)
+	fmt.Fprintf(os.Stderr, "read %q", line)
+}
+
+// family starts children that try to get away: in the group, in a session of
+// their own, and in one without a parent. It returns once all of them run.
+func family() {
+	dir := os.Getenv("FAMILY")
+	for _, script := range []string{
+		`echo $$ > "$0/group.new" && mv "$0/group.new" "$0/group"; exec sleep 600`,
+		`exec setsid sh -c 'echo $$ > "$0/session.new" && mv "$0/session.new" "$0/session"; exec sleep 600' "$0"`,
+		`(setsid sh -c 'trap "" TERM; echo $$ > "$0/orphan.new" && mv "$0/orphan.new" "$0/orphan"; sleep 600; sleep 600' "$0" &) &`,
+		`exec setsid env -i /bin/sh -c 'echo $$ > "$0/bare.new" && mv "$0/bare.new" "$0/bare"; exec sleep 600' "$0"`,
+	} {
+		if err := exec.Command("sh", "-c", script, dir).Start(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	for _, name := range []string{"group", "session", "orphan", "bare"} {
+		for pidIn(filepath.Join(dir, name)) == 0 {
+			time.Sleep(time.Millisecond) // in a process of its own
+		}
+	}
+	fmt.Println("all there")
+}
+
+func pidIn(path string) int {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(data)))
+	return pid
+}
+
+// alive reports whether a process runs.
+func alive(pid int) bool {
+	p, ok := look(pid)
+	return ok && !p.zombie
+}
+
+// self is the spec of the test binary in a role.
+func self(t *testing.T, role string, env ...string) Spec {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Spec{Argv: []string{exe}, Env: slices.Concat([]string{"PATH=/usr/bin:/bin", roleVariable + "=" + role}, env), Dir: t.TempDir()}
+}
