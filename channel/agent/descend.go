@@ -1,12 +1,12 @@
 package agent
 
 import (
-	"bytes"
 	"crypto/rand"
 	"errors"
 	"os"
-	"strconv"
+	"sync"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -68,118 +68,44 @@ func sweep(mark string) {
 	}
 }
 
-// A running is a process as it was seen: its number may be another's by the
-// time it is used, its start never.
-type running struct {
-	pid, parent int
-	start       string // field 22 of stat
-	zombie      bool
-}
+// leaders are the processes that Start started and has not reaped. Its lock is
+// held while one is started, so that no child of ours is ever unknown.
+var leaders = struct {
+	sync.Mutex
+	pids map[int]bool
+}{pids: make(map[int]bool)}
 
-// signal sends a signal to the process that was seen, and to no other.
-func (r running) signal(s unix.Signal) {
-	fd, err := unix.PidfdOpen(r.pid, 0)
-	if err != nil {
+// adopted ends what came to us when its parent died, where we are a child
+// subreaper: a process that is one starts its children with Start alone. What
+// is dead is reaped. What lives and has lost even its mark may be of any agent
+// of ours, and is killed once none is left.
+func adopted() {
+	if !subreaper() {
 		return
 	}
-	defer unix.Close(fd)
-	if now, ok := look(r.pid); ok && now.start == r.start {
-		_ = unix.PidfdSendSignal(fd, s, nil, 0)
-	}
-}
-
-// descendants are the living children of pid, theirs, and so on.
-func descendants(pid int) []running {
-	all := processes()
-	children := make(map[int][]running, len(all))
-	for _, p := range all {
-		children[p.parent] = append(children[p.parent], p)
-	}
-	var found []running
-	for next := children[pid]; len(next) > 0; {
-		p := next[0]
-		next = append(next[1:], children[p.pid]...)
-		if !p.zombie {
-			found = append(found, p)
-		}
-	}
-	return found
-}
-
-// marked are the living processes whose environment holds mark.
-func marked(mark string) []running {
-	var found []running
-	needle := []byte("\x00" + mark + "\x00")
-	for _, p := range processes() {
-		env, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
-		if err == nil && !p.zombie && bytes.Contains(append([]byte{0}, env...), needle) {
-			found = append(found, p)
-		}
-	}
-	return found
-}
-
-func processes() []running {
-	folder, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer folder.Close()
-	names, _ := folder.Readdirnames(-1)
-	var all []running
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			if p, ok := look(pid); ok {
-				all = append(all, p)
+	leaders.Lock()
+	defer leaders.Unlock()
+	for range 8 {
+		left := false
+		for _, p := range processes() {
+			switch {
+			case p.parent != os.Getpid() || leaders.pids[p.pid]:
+			case p.zombie:
+				_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
+			case len(leaders.pids) == 0:
+				p.signal(unix.SIGKILL)
+				_, _ = unix.Wait4(p.pid, nil, 0, nil)
+				left = true // its own children are ours now
 			}
 		}
-	}
-	return all
-}
-
-// look reads one process's stat. Its second field, the name, may hold anything.
-func look(pid int) (running, bool) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return running{}, false
-	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 20 {
-		return running{}, false
-	}
-	parent, err := strconv.Atoi(string(fields[1]))
-	return running{pid: pid, parent: parent, start: string(fields[19]), zombie: fields[0][0] == 'Z'}, err == nil
-}
-
-// sealDescriptors sees to it that a program we start inherits nothing: Go opens
-// everything close-on-exec, but what we were started with may not be.
-func sealDescriptors() {
-	if unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC) == nil {
-		return
-	}
-	folder, err := os.Open("/proc/self/fd") // a kernel before 5.11
-	if err != nil {
-		return
-	}
-	defer folder.Close()
-	names, _ := folder.Readdirnames(-1)
-	for _, name := range names {
-		if fd, err := strconv.Atoi(name); err == nil && fd > 2 {
-			unix.CloseOnExec(fd)
+		if !left {
+			return
 		}
 	}
 }
 
-// raiseOOM makes a process one of the first to go when memory runs out.
-func raiseOOM(pid int) {
-	own, err := os.ReadFile("/proc/self/oom_score_adj")
-	if err != nil {
-		return
-	}
-	score, err := strconv.Atoi(string(bytes.TrimSpace(own)))
-	if err != nil {
-		return
-	}
-	score = min(score+500, 1000)
-	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte(strconv.Itoa(score)), 0)
+func subreaper() bool {
+	var is int32
+	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&is)), 0, 0, 0)
+	return err == nil && is != 0
 }

@@ -61,8 +61,13 @@ func TestAccounts(t *testing.T) {
 		uid  int
 		want string
 	}{
-		{0, "{root /root /bin/bash} true"}, {1000, "{olga /home/olga /bin/zsh} true"}, {1001, "{bare /home/bare /bin/sh} true"},
-		{1002, "{  } false"}, {10000, "{number /n /bin/sh} true"}, {7, "{  } false"}, {-1, "{  } false"},
+		{0, "{root /root /bin/bash} true"},
+		{1000, "{olga /home/olga /bin/zsh} true"},
+		{1001, "{bare /home/bare /bin/sh} true"},
+		{1002, "{  } false"},
+		{10000, "{number /n /bin/sh} true"},
+		{7, "{  } false"},
+		{-1, "{  } false"},
 	} {
 		a, ok := accountIn(passwd, c.uid)
 		if got := fmt.Sprint(a, " ", ok); got != c.want {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 )
 
 // roleVariable makes the test binary one of the programs below.
@@ -34,6 +35,21 @@ var roles = map[string]func(){
 	"family": func() { family(); select {} },
 	"orphans": func() {
 		family()
+	},
+	"subreaper": func() {
+		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+		exe, _ := os.Executable()
+		p, err := Start(quiet(), Spec{Argv: []string{exe}, Env: []string{"PATH=/usr/bin:/bin", roleVariable + "=orphans", "FAMILY=" + os.Getenv("FAMILY")}, Dir: "/"})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("ended with", p.Wait())
+		for _, c := range processes() {
+			if c.parent == os.Getpid() {
+				fmt.Printf("left: %+v\n", c)
+			}
+		}
 	},
 	"parent": func() {
 		// A supervisor that dies without a word.

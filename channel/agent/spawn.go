@@ -44,8 +44,8 @@ var _ Process = (*local)(nil)
 // group of its own, dies when we die, inherits descriptors 0, 1 and 2 alone,
 // and is the first to go when memory runs out. When it ends, by itself or by
 // Kill, its group is killed, and so is whatever else it started that can be
-// found: what descends from it, and what carries the mark that Start puts into
-// its environment.
+// found: what descends from it, what carries the mark that Start puts into its
+// environment, and, in a process that is a child subreaper, what came to it.
 func Start(ctx context.Context, s Spec) (Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -85,11 +85,11 @@ func (p *local) life(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	sealDescriptors()
-	if err := p.cmd.Start(); err != nil {
+	pid, err := p.begin()
+	if err != nil {
 		started <- err
 		return
 	}
-	pid := p.cmd.Process.Pid
 	raiseOOM(pid)
 	started <- nil
 	awaitExit(pid)
@@ -99,12 +99,27 @@ func (p *local) life(started chan<- error) {
 	p.err = p.cmd.Wait()
 	p.reaped = true
 	p.mu.Unlock()
+	leaders.Lock()
+	delete(leaders.pids, pid)
+	leaders.Unlock()
 	sweep(p.mark)
+	adopted()
 	soon := time.Now().Add(LastWords)
 	_ = p.stdout.SetReadDeadline(soon)
 	_ = p.stderr.SetReadDeadline(soon)
 	p.stdin.Close()
 	close(p.gone)
+}
+
+func (p *local) begin() (pid int, err error) {
+	leaders.Lock()
+	defer leaders.Unlock()
+	if err := p.cmd.Start(); err != nil {
+		return 0, err
+	}
+	pid = p.cmd.Process.Pid
+	leaders.pids[pid] = true
+	return pid, nil
 }
 
 // pipes makes the three pipes and returns the process's ends of them.

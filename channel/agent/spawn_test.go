@@ -121,6 +121,21 @@ func TestAllItStartedEndsWithIt(t *testing.T) {
 	}
 }
 
+// In a subreaper, as a worker is, nothing gets away at all.
+func TestNothingLeavesASubreaper(t *testing.T) {
+	dir := t.TempDir()
+	p := start(t, self(t, "subreaper", "FAMILY="+dir))
+	out, err := io.ReadAll(p.Stdout())
+	if string(out) != "ended with <nil>\n" || err != nil {
+		t.Errorf("%q %v", out, err)
+	}
+	for _, name := range []string{"group", "session", "orphan", "bare"} {
+		if pid := pidIn(filepath.Join(dir, name)); pid == 0 || alive(pid) {
+			t.Errorf("%s, process %d, lives on", name, pid)
+		}
+	}
+}
+
 func TestItDiesWithUs(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

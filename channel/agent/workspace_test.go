@@ -109,12 +109,31 @@ func TestWhatMayBeSent(t *testing.T) {
 		dir, path string
 		sent      bool
 	}{
-		{dir, "out.txt", true}, {dir, "./out.txt", true}, {dir, dir + "/out.txt", true}, {dir, "sub/deep.txt", true}, {dir, "sub/../out.txt", true},
-		{dir, "stays-in", true}, {link, dir + "/out.txt", true}, {link, link + "/out.txt", true},
-		{dir, "", false}, {dir, ".", false}, {dir, dir, false}, {dir, "sub", false}, {dir, "gone", false}, {dir, "fifo", false},
-		{dir, "leads-out", false}, {dir, "folder-out/secrets.age", false}, {dir, "hard-out", false}, {dir, secret, false},
-		{dir, "../../../../secrets.age", false}, {dir, dir + "/../../../../secrets.age", false}, {dir, "/etc/passwd", false},
-		{dir, "out.txt\x00", false}, {dir + "/gone", "out.txt", false}, {"", "/etc/passwd", false}, {"", "out.txt", false},
+		{dir, "out.txt", true},
+		{dir, "./out.txt", true},
+		{dir, dir + "/out.txt", true},
+		{dir, "sub/deep.txt", true},
+		{dir, "sub/../out.txt", true},
+		{dir, "stays-in", true},
+		{link, dir + "/out.txt", true},
+		{link, link + "/out.txt", true},
+		{dir, "", false},
+		{dir, ".", false},
+		{dir, dir, false},
+		{dir, "sub", false},
+		{dir, "gone", false},
+		{dir, "fifo", false},
+		{dir, "leads-out", false},
+		{dir, "folder-out/secrets.age", false},
+		{dir, "hard-out", false},
+		{dir, secret, false},
+		{dir, "../../../../secrets.age", false},
+		{dir, dir + "/../../../../secrets.age", false},
+		{dir, "/etc/passwd", false},
+		{dir, "out.txt\x00", false},
+		{dir + "/gone", "out.txt", false},
+		{"", "/etc/passwd", false},
+		{"", "out.txt", false},
 	} {
 		f, err := OpenOut(FileOut{Path: c.path, Dir: c.dir})
 		if (err == nil) != c.sent {

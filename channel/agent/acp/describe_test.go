@@ -177,7 +177,8 @@ func TestImagesAreShown(t *testing.T) {
 	}
 	q := question("r/", "/look")
 	q.Files = []agent.File{
-		write("a.png", 10), write("b.svg", 10), write("large.png", maxImage+1), {Name: "gone", Path: dir + "/gone.png", Type: "image/png"},
+		write("a.png", 10), write("b.svg", 10), write("large.png", maxImage+1),
+		{Name: "gone", Path: dir + "/gone.png", Type: "image/png"},
 		write("c.jpeg", maxImage), write("d.webp", maxImage), write("e.gif", maxImage), write("f.png", 0),
 	}
 	var kinds []string
