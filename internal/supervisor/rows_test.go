@@ -27,6 +27,8 @@ func TestWhatFollowsAnEnd(t *testing.T) {
 			mend := h.server.Break(pretend.Fault{Kind: pretend.Silent, User: "alice"})
 			h.was("alice", "connecting silent")
 			mend()
+			// What the new socket was told meanwhile is lost.
+			h.server.Break(pretend.Fault{Kind: pretend.Drop, User: "alice", Code: 1001})
 			h.online("alice")
 			h.asks("alice", "are you back?")
 		}},
