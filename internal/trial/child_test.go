@@ -24,6 +24,8 @@ import (
 type orders struct {
 	Home, Server, UserID, Token, PostKey string
 
+	Host string // of a supervisor; the rest is in its files
+
 	Settings profile.Settings
 	Access   profile.Access
 	Store    string // durable, or one that is wrong
@@ -44,7 +46,7 @@ func (o orders) start() channel.Start {
 // drain is the command to end in peace.
 const drain = "drain"
 
-// A child is a process that runs a channel.
+// A child is a process that runs a channel, or a supervisor.
 type child struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
@@ -56,14 +58,19 @@ type child struct {
 	changed chan struct{}
 }
 
-// begin starts a child. The test waits for its end.
+// begin starts a child: a channel, or a supervisor where there is a host. The
+// test waits for its end.
 func (w *world) begin(t testing.TB, with orders) *child {
 	t.Helper()
+	kind := "channel"
+	if with.Host != "" {
+		kind = "supervisor"
+	}
 	text, err := json.Marshal(w.tell(with))
 	must(t, err)
 	c := &child{cmd: exec.Command(os.Args[0]), exited: make(chan struct{}), changed: make(chan struct{})}
 	// The race detector would have each process sleep for a second at its end.
-	c.cmd.Env = append(os.Environ(), childEnv+"=channel", "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+	c.cmd.Env = append(os.Environ(), childEnv+"="+kind, "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	c.cmd.Stderr = &c.stderr
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	c.stdin, err = c.cmd.StdinPipe()
@@ -112,7 +119,7 @@ func (c *child) await(ctx context.Context, cond func(channel.Report) bool) error
 		select {
 		case <-changed:
 		case <-c.exited:
-			return fmt.Errorf("the channel ended by itself: %v\n%s", c.cmd.ProcessState, c.stderr.Bytes())
+			return fmt.Errorf("the process ended by itself: %v\n%s", c.cmd.ProcessState, c.stderr.Bytes())
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -142,7 +149,7 @@ func (c *child) mustBeKilled(t testing.TB) {
 	t.Helper()
 	<-c.exited
 	if s, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGKILL {
-		t.Fatalf("the channel ended by itself: %v\n%s", c.cmd.ProcessState, c.stderr.Bytes())
+		t.Fatalf("the process ended by itself: %v\n%s", c.cmd.ProcessState, c.stderr.Bytes())
 	}
 }
 
@@ -156,10 +163,10 @@ func (c *child) drain(ctx context.Context, t testing.TB) channel.Counters {
 	case <-ctx.Done():
 		_ = c.cmd.Process.Kill()
 		<-c.exited
-		t.Fatalf("the channel does not end: %v\n%s", context.Cause(ctx), c.stderr.Bytes())
+		t.Fatalf("the process does not end: %v\n%s", context.Cause(ctx), c.stderr.Bytes())
 	}
 	if !c.cmd.ProcessState.Success() {
-		t.Fatalf("the channel ended badly: %v\n%s", c.cmd.ProcessState, c.stderr.Bytes())
+		t.Fatalf("the process ended badly: %v\n%s", c.cmd.ProcessState, c.stderr.Bytes())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

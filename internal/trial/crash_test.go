@@ -116,10 +116,12 @@ type wire struct {
 
 func (w *wire) Write(b []byte) (int, error) {
 	index := w.crash.posting(b)
+	if index >= 0 {
+		w.posted.Store(int64(index) + 1) // before the reply can come
+	}
 	n, err := w.Conn.Write(b)
 	if index >= 0 {
 		w.crash.at(sent(part(atPost, index)), w.crash.Question)
-		w.posted.Store(int64(index) + 1)
 	}
 	return n, err
 }

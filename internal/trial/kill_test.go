@@ -4,13 +4,14 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"rcsupervisor/channel/pretend"
 )
 
-// A killing is a channel's process killed again and again, while people ask and
+// A killing is a process killed again and again, while people ask and
 // the server has its troubles.
 type killing struct {
 	*world
@@ -21,6 +22,7 @@ type killing struct {
 
 	n       int // how often it was killed
 	hearing int // of them while it was online
+	workers int // of them workers that were found alive
 }
 
 // seed is what makes a trial's random choices: another for each run, and the
@@ -54,6 +56,30 @@ func TestKilledAtRandom(t *testing.T) {
 	}
 	if v.asked < 2*kills {
 		t.Errorf("only %d questions were asked", v.asked)
+	}
+}
+
+// The same holds for a supervisor and its workers, killed in turn.
+func TestSupervisorKilledAtRandom(t *testing.T) {
+	t.Parallel()
+	seed := seed(t)
+	kills := number(t, "TRIAL_KILLS", 10)
+	k := &killing{
+		world: newWorld(t, pretend.Options{}), t: t, kills: random(seed, 1),
+		ctx: patiently(t, patience+time.Duration(kills)*4*time.Second),
+	}
+	k.orders.Host = k.newHost(t).dir
+	k.run(kills, random(seed, 2))
+	v := k.judge()
+	t.Logf("%d kills, %d of them of workers, %d while the bot was online: %v", k.n, k.workers, k.hearing, v)
+	for _, fault := range v.faults {
+		t.Error(fault)
+	}
+	if v.asked < 2*kills {
+		t.Errorf("only %d questions were asked", v.asked)
+	}
+	if k.workers == 0 {
+		t.Error("no worker was killed")
 	}
 }
 
@@ -96,14 +122,28 @@ func (k *killing) run(kills int, rng *rand.Rand) {
 		if k.server.Online(k.bot) {
 			k.hearing++
 		}
-		c.kill(k.t)
 		k.n++
 		stream.afresh()
-		c = k.begin(k.t, k.orders)
+		c = k.kill(c)
 	}
 	cancel()
 	asking.Wait()
 	k.quiet(c)
+}
+
+// kill kills a child and begins the next. A supervisor is killed every other
+// time; in between it is its worker, of which it is to begin another.
+func (k *killing) kill(c *child) *child {
+	k.t.Helper()
+	if k.orders.Host != "" && k.n%2 == 1 {
+		for _, pid := range workers(k.t, c.cmd.Process.Pid) {
+			must(k.t, syscall.Kill(pid, syscall.SIGKILL))
+			k.workers++
+		}
+		return c
+	}
+	c.kill(k.t)
+	return k.begin(k.t, k.orders)
 }
 
 // someMoment is after so many things have happened on the server, or when a

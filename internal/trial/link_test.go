@@ -19,10 +19,7 @@ type link struct {
 	commands chan channel.Command
 	done     chan struct{} // closed by end
 	ended    sync.WaitGroup
-
-	mu     sync.Mutex
-	latest *channel.Report // not yet observed
-	wake   chan struct{}
+	reports  *slot[channel.Report]
 }
 
 var _ channel.Link = (*link)(nil)
@@ -30,7 +27,7 @@ var _ channel.Link = (*link)(nil)
 // newLink begins a link whose first command is to connect.
 func newLink(observe func(channel.Report), log func(channel.Record)) *link {
 	l := &link{
-		observe: observe, log: log, commands: make(chan channel.Command, 8), done: make(chan struct{}), wake: make(chan struct{}, 1),
+		observe: observe, log: log, commands: make(chan channel.Command, 8), done: make(chan struct{}), reports: newSlot[channel.Report](),
 	}
 	l.commands <- channel.Connect{Number: 1}
 	l.ended.Go(l.follow)
@@ -50,14 +47,14 @@ func (l *link) follow() {
 	number := uint64(1)
 	for {
 		select {
-		case <-l.wake:
+		case <-l.reports.wake:
 		case <-l.done:
-			if r := l.take(); r != nil {
+			if r := l.reports.take(); r != nil {
 				l.observe(*r)
 			}
 			return
 		}
-		r := l.take()
+		r := l.reports.take()
 		if r == nil {
 			continue
 		}
@@ -78,14 +75,6 @@ func (l *link) follow() {
 	}
 }
 
-func (l *link) take() *channel.Report {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r := l.latest
-	l.latest = nil
-	return r
-}
-
 // tell gives the channel a command, unless it has ended.
 func (l *link) tell(c channel.Command) {
 	select {
@@ -94,15 +83,7 @@ func (l *link) tell(c channel.Command) {
 	}
 }
 
-func (l *link) Report(r channel.Report) {
-	l.mu.Lock()
-	l.latest = &r
-	l.mu.Unlock()
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
+func (l *link) Report(r channel.Report) { l.reports.put(r) }
 
 func (l *link) Log(r channel.Record) { l.log(r) }
 

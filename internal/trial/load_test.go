@@ -146,7 +146,7 @@ func TestLoad(t *testing.T) {
 	t.Parallel()
 	size, messages, gap, dir := 200, 3000, 3*time.Millisecond, quickDir(t)
 	if raceEnabled {
-		messages, gap = 600, 10*time.Millisecond
+		messages, gap = 400, 15*time.Millisecond
 	}
 	if text := os.Getenv("TRIAL_TIME"); text != "" {
 		span, err := time.ParseDuration(text)

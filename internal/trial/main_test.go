@@ -9,14 +9,19 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"rcsupervisor/internal/worker"
 )
 
 // childEnv names what a test binary that a trial started does instead.
 const childEnv = "TRIAL_CHILD"
 
-var children = map[string]func() error{"channel": channelChild}
+var children = map[string]func() error{"channel": channelChild, "supervisor": supervisorChild}
 
 func TestMain(m *testing.M) {
+	if worker.IsWorker(os.Args) {
+		os.Exit(workerChild())
+	}
 	if name := os.Getenv(childEnv); name != "" {
 		if err := children[name](); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -109,17 +109,19 @@ func pair(t *testing.T, one, two point, want outcome) {
 	second := w.begin(t, orders{Crash: w.crash(two, q)})
 	for over := false; !over; {
 		changed := w.server.Changed()
-		over = w.over(q)
+		if w.over(q) {
+			second.kill(t)
+			break
+		}
 		select {
 		case <-changed:
 		case <-second.exited:
 			second.mustBeKilled(t)
 			over = true
 		case <-ctx.Done():
-			t.Fatalf("it comes to no end\n%s", second.stderr.Bytes())
+			t.Fatalf("it comes to no end: %v", w.judge().faults)
 		}
 	}
-	second.kill(t)
 	last := w.begin(t, orders{})
 	w.mustBecome(ctx, t, q, want)
 	w.mustEnd(ctx, t, last, w.ask(w.personOf(room), room, ""))
