@@ -70,11 +70,15 @@ func Open(c Config, recorded []byte) *Desk {
 		if recorded != nil {
 			var err error
 			if d.book, then, err = Load(recorded, at); err == nil {
+				d.saved = recorded
 				return then
 			}
 			c.Log.Warn("the record of open requests can't be read; messages of an earlier run keep their numbers", "err", err)
 		}
 		d.book = New(rand.IntN(threeDigits))
+		if recorded == nil {
+			d.saved = d.book.Record() // nothing needs no record
+		}
 		return nil
 	})
 	return d
