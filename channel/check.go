@@ -82,7 +82,7 @@ func (l *life) proved(me *rest.Me) {
 	l.checked = time.Now()
 	if me.Username != "" && (me.Username != l.username || !sameRoles(me.Roles, l.roles)) {
 		l.username, l.roles = me.Username, me.Roles
-		l.rules.Store(newRules(l.start, me.Username, me.Roles...))
+		l.rules.Store(newRules(&l.start, me.Username, me.Roles...))
 	}
 }
 

@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -48,15 +49,20 @@ func (l *life) connect(number uint64) {
 
 // dialing is how the next connection is made.
 func (l *life) dialing() ddp.Config {
-	s := l.start
+	s := &l.start
 	return ddp.Config{
 		Server: s.Credentials.Server, UserID: s.Credentials.UserID, Token: s.Credentials.Token,
-		Network: l.network(s), Silence: s.Settings.Health.Silence, Ping: s.Settings.Health.Ping, Log: l.log,
+		Network: l.network, Silence: s.Settings.Health.Silence, Ping: s.Settings.Health.Ping, Log: l.log,
 	}
 }
 
-func (l *life) network(s Start) *dial.Network {
-	return &dial.Network{CAFile: s.CA, Proxy: s.Settings.Proxy, DialContext: l.env.Dial}
+// way is how s reaches its server, over both wires: what TLS needs is made once,
+// and a session of one is resumed by the other.
+func (l *life) way(s *Start) *dial.Network {
+	if l.network == nil || l.network.Proxy != s.Settings.Proxy || !bytes.Equal(l.network.CAFile, s.CA) {
+		return &dial.Network{CAFile: s.CA, Proxy: s.Settings.Proxy, DialContext: l.env.Dial}
+	}
+	return l.network
 }
 
 // attempt runs one connection to its end.

@@ -26,6 +26,8 @@ func (in *intake) dispatch(j judged) {
 		in.life.ask(in.item(j), j.caughtUp)
 	case gate.Order:
 		in.life.order(j)
+	case gate.Answered:
+		in.life.answered(j)
 	case gate.Stranger:
 		in.life.tally.ignored(string(j.verdict.Step))
 		if !in.life.visitors.Put(j) {
@@ -74,7 +76,15 @@ func (l *life) key(m *chat.Message, kind gate.Kind) conversation.Key {
 
 // ask gives a question its place in the conversation.
 func (l *life) ask(item conversation.Item, missed bool) {
-	if _, err := l.talks.Put(item, missed); errors.Is(err, conversation.ErrFull) {
+	sign := l.progresses.expect(item) // before it can be over
+	place, err := l.talks.Put(item, missed)
+	switch {
+	case err == nil && place > 0:
+		sign.waiting(place)
+	case err != nil:
+		l.progresses.over(item.ID.Message)
+	}
+	if errors.Is(err, conversation.ErrFull) {
 		l.talks.Say(item.ID, item.Key, fmt.Sprintf("I have %d questions waiting here already. Please ask again when I have caught up.",
 			l.rules.Load().settings.Limits.Queue))
 	} // else it is taken, or left to the next start
@@ -92,9 +102,34 @@ func (l *life) order(j judged) {
 	case gate.Stop:
 		l.stop(j, k)
 	default:
-		l.say(j, "There is nothing to begin anew here: I keep nothing of earlier questions.")
+		l.renew(j, k)
 	}
 }
+
+// renew begins a conversation anew. What runs in it is stopped, for whoever may
+// stop it; what waits goes on, anew.
+func (l *life) renew(j judged, k conversation.Key) {
+	running, ok := l.talks.Running(k)
+	switch {
+	case j.caughtUp:
+		l.say(j)
+		return
+	case ok && j.verdict.Role != profile.Owner && running.Asker != j.message.Sender.ID:
+		l.say(j, "Only the one who asked, or an owner, can begin anew while I work on that.")
+		return
+	}
+	name := nameOf(k)
+	if !l.staff.renew(name) {
+		l.say(j, "There is nothing to begin anew here: I keep nothing of earlier questions.")
+		return
+	}
+	l.anew(name)
+	l.talks.Stop(k)
+	l.say(j, "We begin anew: I no longer know what was said here before.")
+}
+
+// nameOf is a conversation's name to its agent.
+func nameOf(k conversation.Key) string { return k.Room + "/" + k.Thread }
 
 const helpText = "Write to me here, or mention me in a room I am in.\n" +
 	"`!status` says how I am, `!stop` stops what I am working on in this room, `!new` begins anew."
@@ -196,6 +231,7 @@ func present(m *chat.Message) *chat.Message {
 
 // turnEnded counts how a question left its conversation. Any goroutine.
 func (l *life) turnEnded(item conversation.Item, ending conversation.Ending) {
+	l.progresses.over(item.ID.Message)
 	switch ending {
 	case conversation.FailedEnding:
 		l.tally.count(func(c *Counters) { c.Failed++ })

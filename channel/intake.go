@@ -226,7 +226,7 @@ func (in *intake) judge(h heard, p *pen) gate.Verdict {
 	from := h.message.Sender.ID
 	f := gate.Facts{
 		Self: r.self, Policy: r.policy, Room: p.known(h.room), CaughtUp: h.caughtUp, Bots: in.bots(from),
-		Now: h.came, Age: r.settings.Limits.Age,
+		Now: h.came, Age: r.settings.Limits.Age, Requests: l.desk.Requests(h.message.RoomID, h.message.Thread),
 	}
 	if !h.caughtUp {
 		f.OverRate = in.answered.count(from, now) >= r.settings.Limits.AnswersPerHour

@@ -72,7 +72,7 @@ func (l *life) named(username string, roles []string) {
 		defer close(done)
 		if was := l.rules.Load(); was.self.Username != username || !sameRoles(l.roles, roles) {
 			l.username, l.roles = username, roles
-			l.rules.Store(newRules(l.start, username, roles...))
+			l.rules.Store(newRules(&l.start, username, roles...))
 		}
 	})
 	select {

@@ -8,12 +8,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"rcsupervisor/channel/approval"
 	"rcsupervisor/channel/conversation"
 	"rcsupervisor/channel/ddp"
 	"rcsupervisor/channel/deliver"
+	"rcsupervisor/channel/dial"
 	"rcsupervisor/channel/post"
 	"rcsupervisor/channel/rest"
 	"rcsupervisor/internal/lane"
+	"rcsupervisor/profile"
 )
 
 // A life is a running channel. The goroutine of Run owns every field that is
@@ -31,11 +34,19 @@ type life struct {
 	caught atomic.Pointer[any] // the value of a panic
 
 	// Of use from any goroutine.
-	store     *records
-	tally     *tally
-	talks     *conversation.Set
-	owed      *deliver.Delivery
-	signs     *post.Signs
+	store      *records
+	tally      *tally
+	talks      *conversation.Set
+	owed       *deliver.Delivery
+	poster     *post.Poster
+	signs      *post.Signs
+	desk       *approval.Desk // of agents' requests
+	files      *files
+	progresses progresses
+	renewed    struct {
+		mu sync.Mutex
+		at map[string]time.Time // by conversation; bounded
+	}
 	intake    *intake
 	hears     *hearing
 	roster    roster
@@ -59,6 +70,7 @@ type life struct {
 	unread   []unread         // claimed by an earlier run, to be read again; with missing
 	catching atomic.Bool      // there is something to read
 	patience *time.Timer      // of live messages that wait behind missed ones
+	network  *dial.Network    // of both wires
 	start    Start            // as last applied
 	phase    Phase            //
 	conn     *connection      // nil while there is none
@@ -75,14 +87,14 @@ type life struct {
 }
 
 // begin builds a life that is not connected yet.
-func begin(e Env, start Start, link Link) (*life, error) {
+func begin(e Env, start *Start, link Link) (*life, error) {
 	l := &life{
-		env: e, link: link, start: start, phase: Waiting, log: logger(link),
+		env: e, link: link, start: *start, phase: Waiting, log: logger(link),
 		mail: newMailbox(), dirty: make(chan struct{}, 1), resumed: make(chan struct{}),
 		hears: newHearing(), checking: make(map[checkup]bool),
 		profile: start.Profile, userID: start.Credentials.UserID,
 	}
-	client, err := l.newClient(start)
+	first, err := l.newClient(&l.start)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +102,7 @@ func begin(e Env, start Start, link Link) (*life, error) {
 		e.Agent = l.newAgent
 	}
 	l.env = e
-	if l.staff, err = hire(e, start, link); err != nil {
+	if l.staff, err = hire(e, *start, link); err != nil {
 		return nil, err
 	}
 	store, err := e.Store(StateFile(start.Home), start.Credentials.Server+" "+start.Credentials.UserID)
@@ -99,8 +111,9 @@ func begin(e Env, start Start, link Link) (*life, error) {
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.tally = newTally(l.touched)
-	l.client.Store(client)
-	l.rules.Store(newRules(start, ""))
+	l.client.Store(first.client)
+	l.network = first.network
+	l.rules.Store(newRules(&l.start, ""))
 	l.partSize.Store(conversation.PartSize)
 	l.checks = time.NewTicker(start.Settings.Health.Check)
 	l.patience = stopped()
@@ -112,20 +125,26 @@ func begin(e Env, start Start, link Link) (*life, error) {
 // assemble puts the rooms of the house around the store.
 func (l *life) assemble() {
 	l.signs = &post.Signs{React: l.react, Type: l.typing, Caught: l.panicked, Log: l.log}
+	l.poster = &post.Poster{
+		Server: wire{l}, Self: l.userID, Log: l.log,
+		// A part keeps its id for as long as the run lasts, also if the key is sealed anew.
+		Key: []byte(l.start.Credentials.PostKey.Reveal()),
+	}
+	l.files = newFiles(l.start.Home, func() profile.Limits { return l.rules.Load().settings.Limits }, l.log)
+	l.files.drop(downloadsName)
+	l.progresses.life = l
 	l.owed = deliver.New(deliver.Config{
-		Store: l.store, Settled: l.tally.settled, Log: l.log, Asked: l.asked, Doomed: post.Doomed, Caught: l.panicked,
-		Age: func() time.Duration { return l.rules.Load().settings.Limits.AnswerAge },
-		Poster: &post.Poster{
-			Server: wire{l}, Self: l.userID, Log: l.log,
-			// A part keeps its id for as long as the run lasts, also if the key is sealed anew.
-			Key: []byte(l.start.Credentials.PostKey.Reveal()),
-		},
+		Store: l.store, Settled: l.settled, Log: l.log, Asked: l.asked, Doomed: post.Doomed, Caught: l.panicked,
+		Age:    func() time.Duration { return l.rules.Load().settings.Limits.AnswerAge },
+		Poster: &post.Files{Poster: l.poster, Server: wire{l}, Open: l.files.open, Uploaded: l.store.Upload},
 	})
+	l.desk = l.openDesk()
 	l.talks = conversation.New(conversation.Config{
 		Store: l.store, Owe: l.owe, Log: l.log, Prepare: l.prepare, Hire: l.staff.hire, Caught: l.panicked,
 		Queue:   func() int { return l.rules.Load().settings.Limits.Queue },
 		Size:    func() int { return int(l.partSize.Load()) },
 		Working: func(i conversation.Item) func() { return l.signs.Show(i.Key.Room, i.Key.Thread, i.ID.Message) },
+		Attend:  l.attend,
 		Ended:   l.turnEnded,
 	})
 	l.visitors = lane.Lane[judged]{Group: &l.work, Bound: strangersAtOnce, Do: l.receive}

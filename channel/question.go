@@ -24,7 +24,7 @@ const earlierTime = 10 * time.Second
 func (l *life) prepare(ctx context.Context, item conversation.Item) (agent.Question, error) {
 	m := &item.Message
 	q := agent.Question{
-		Profile: l.profile, Conversation: item.Key.Room + "/" + item.Key.Thread,
+		Profile: l.profile, Conversation: nameOf(item.Key),
 		Room:   agent.Room{ID: m.RoomID, Name: item.Room, Kind: item.Kind},
 		Sender: agent.Sender{ID: m.Sender.ID, Username: m.Sender.Username, Name: m.Sender.Name, Role: item.Role},
 		Message: agent.Message{
@@ -39,35 +39,24 @@ func (l *life) prepare(ctx context.Context, item conversation.Item) (agent.Quest
 	case item.Bare:
 		q.Prompt = prompt.Bare(item.Text, references)
 	default:
+		var shown []prompt.File
+		q.Files, shown = l.fetch(ctx, m)
 		q.Asker = asker.Sign(r.askerKey, m.Sender.ID, m.RoomID, time.Now())
-		q.Prompt = prompt.Build(l.shown(ctx, r, item, q.Asker, references))
+		q.Prompt = prompt.Build(l.shown(ctx, r, item, q.Asker, references, shown))
 	}
 	return q, ctx.Err()
 }
 
 // shown is what the prompt is made of.
-func (l *life) shown(ctx context.Context, r *rules, item conversation.Item, token string, references bool) prompt.Question {
+func (l *life) shown(ctx context.Context, r *rules, item conversation.Item, token string, references bool, files []prompt.File) prompt.Question {
 	m := &item.Message
 	return prompt.Question{
 		Room:   prompt.Room{ID: m.RoomID, Name: item.Room, Kind: item.Kind},
 		Thread: m.Thread, Token: token, Sender: m.Sender, Role: profile.Role(item.Role),
 		Earlier: l.earlier(ctx, r, item),
 		Limits:  prompt.Limits{Messages: r.settings.Context.Messages, Chars: r.settings.Context.Chars},
-		Text:    item.Text, Quotes: m.Attachments, Files: files(m), References: references,
+		Text:    item.Text, Quotes: m.Attachments, Files: files, References: references,
 	}
-}
-
-// files are those that came with a message. They are named, and not passed on.
-func files(m *chat.Message) []prompt.File {
-	all := m.Files
-	if len(all) == 0 && m.File != (chat.File{}) {
-		all = []chat.File{m.File}
-	}
-	var shown []prompt.File
-	for _, f := range all {
-		shown = append(shown, prompt.File{Name: f.Name, Type: f.Type, Size: f.Size, Problem: "files are not passed on"})
-	}
-	return shown
 }
 
 // earlier returns what was said before a question in its thread or room, oldest
@@ -88,8 +77,9 @@ func (l *life) earlier(ctx context.Context, r *rules, item conversation.Item) []
 		l.log.Debug("what was said before a question could not be read", "message", item.ID.Message, "err", err)
 	}
 	var earlier []prompt.Earlier
+	since := l.since(nameOf(item.Key))
 	for _, m := range found {
-		if m.ID == item.ID.Message || m.Sent.After(item.ID.At) {
+		if m.ID == item.ID.Message || m.Sent.After(item.ID.At) || m.Sent.Before(since) {
 			continue
 		}
 		own := m.Sender.ID == l.userID

@@ -79,24 +79,24 @@ func TestAStoreThatCantBeWrittenToAndAKill(t *testing.T) {
 // known what the last run left.
 func TestAStoreThatCantBeReadAtFirst(t *testing.T) {
 	inBubble(t, pretend.V9, func(h *house) {
-		dir := filepath.Dir(path(h))
+		dir := filepath.Dir(storeFile(h))
 		h.up()
 		h.say(h.owner, h.direct, "one")
 		h.pass(time.Minute)
 		h.stop()
-		if err := os.Rename(path(h), path(h)+".away"); err != nil {
+		if err := os.Rename(storeFile(h), storeFile(h)+".away"); err != nil {
 			h.t.Fatal(err)
 		}
-		if err := os.Mkdir(path(h), 0o700); err != nil {
+		if err := os.Mkdir(storeFile(h), 0o700); err != nil {
 			h.t.Fatal(err)
 		}
 		if err := h.env.Run(h.t.Context(), h.start, newSuper(h)); err == nil {
 			h.t.Error("a folder passed for a store")
 		}
-		if err := os.Remove(path(h)); err != nil {
+		if err := os.Remove(storeFile(h)); err != nil {
 			h.t.Fatal(err)
 		}
-		if err := os.Rename(path(h)+".away", path(h)); err != nil {
+		if err := os.Rename(storeFile(h)+".away", storeFile(h)); err != nil {
 			h.t.Fatal(err)
 		}
 		h.up()
@@ -109,7 +109,7 @@ func TestAStoreThatCantBeReadAtFirst(t *testing.T) {
 	}, onDisk)
 }
 
-func path(h *house) string { return h.file }
+func storeFile(h *house) string { return h.file }
 
 // Damage while it runs: moved aside, said, mended from what is known, and no
 // question is lost or asked twice.
@@ -137,7 +137,7 @@ func TestDamageWhileItRuns(t *testing.T) {
 				h.pass(time.Minute)
 				first := h.say(h.owner, h.direct, "one")
 				h.pass(time.Second)
-				damage(h.t, path(h))
+				damage(h.t, storeFile(h))
 				h.say(h.owner, h.direct, "two")
 				h.pass(10 * time.Second)
 				h.say(h.owner, h.direct, "three")
@@ -145,7 +145,7 @@ func TestDamageWhileItRuns(t *testing.T) {
 				h.pass(10 * time.Second)
 				h.wants(h.direct, "echo: one", "echo: two", "echo: three")
 				if name != "removed" {
-					if found, _ := filepath.Glob(path(h) + ".corrupt-*"); len(found) != 1 {
+					if found, _ := filepath.Glob(storeFile(h) + ".corrupt-*"); len(found) != 1 {
 						h.t.Errorf("moved aside: %v", found)
 					}
 					h.await("a warning", func(r Report) bool { return warned(r, "store") })
@@ -170,7 +170,7 @@ func TestDamageWhileNothingRan(t *testing.T) {
 		recent := h.say(h.owner, h.direct, "two")
 		h.pass(time.Second)
 		h.stop()
-		if err := os.WriteFile(path(h), []byte(strings.Repeat("garbage ", 8192)), 0o600); err != nil {
+		if err := os.WriteFile(storeFile(h), []byte(strings.Repeat("garbage ", 8192)), 0o600); err != nil {
 			h.t.Fatal(err)
 		}
 		h.up()
@@ -212,7 +212,7 @@ func TestNothingIsLeftOpen(t *testing.T) {
 		}
 		h.pass(10 * time.Second)
 		h.stop()
-		db, err := dedup.Open(path(h), dedup.Options{Bot: h.start.Credentials.Server + " " + h.bot.ID})
+		db, err := dedup.Open(storeFile(h), dedup.Options{Bot: h.start.Credentials.Server + " " + h.bot.ID})
 		if err != nil {
 			h.t.Fatal(err)
 		}

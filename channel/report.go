@@ -66,6 +66,14 @@ func (t *tally) settled(p dedup.Part, o dedup.Outcome) {
 	})
 }
 
+// settled is told of each part how it ended. Any goroutine.
+func (l *life) settled(p dedup.Part, o dedup.Outcome) {
+	l.tally.settled(p, o)
+	if p.File != "" {
+		l.files.sent(p.File)
+	}
+}
+
 // touched says that there is something to report. Any goroutine.
 func (l *life) touched() {
 	select {

@@ -6,6 +6,7 @@ import (
 
 	"rcsupervisor/channel/chat"
 	"rcsupervisor/channel/conversation"
+	"rcsupervisor/channel/post"
 	"rcsupervisor/channel/rest"
 	"rcsupervisor/dedup"
 )
@@ -42,18 +43,39 @@ func (l *life) takeOver() ([]unread, error) {
 		open = append(open, q)
 	}
 	var claimed []unread
+	var files []string
+	var shown []dedup.Question
 	for _, q := range open {
 		switch q.State {
 		case dedup.Answered:
+			for _, p := range q.Parts {
+				if p.File != "" {
+					files = append(files, p.File)
+				}
+			}
+			shown = append(shown, q)
 			l.owed.Owe(q.Parts)
 		case dedup.Given:
+			shown = append(shown, q)
 			l.tally.count(func(c *Counters) { c.Interrupted++ })
 			l.talks.Say(q.ID, conversation.Key{Room: q.Room, Thread: q.Thread}, conversation.NoteInterrupted)
 		case dedup.Claimed:
 			claimed = append(claimed, unread{q})
 		}
 	}
+	l.files.begin(files)
+	if len(shown) > 0 {
+		l.work.Go(l.guarded(func() { l.takeProgressAway(shown) }))
+	}
 	return claimed, nil
+}
+
+// takeProgressAway deletes what an earlier run may have shown of questions that
+// were not over.
+func (l *life) takeProgressAway(of []dedup.Question) {
+	for _, q := range of {
+		l.takeAway(q.Room, post.ID(l.poster.Key, q.ID.Message, stepProgress, 0))
+	}
 }
 
 // reread brings what was claimed and never given to the intake, with its

@@ -19,7 +19,7 @@ type rules struct {
 	askerKey []byte // keys.asker, empty when none is sealed
 }
 
-func newRules(s Start, username string, roles ...string) *rules {
+func newRules(s *Start, username string, roles ...string) *rules {
 	return &rules{
 		self:     chat.User{ID: s.Credentials.UserID, Username: username},
 		admin:    slices.Contains(roles, "admin"),

@@ -36,18 +36,35 @@ func (e Env) Run(ctx context.Context, start Start, link Link) error {
 	if e.Store == nil {
 		e.Store = openStore
 	}
-	l, err := begin(e, start, link)
+	var l *life
+	var err error
+	aside(func() { l, err = begin(e, &start, link) })
 	if err != nil {
 		return err
 	}
-	func() {
-		defer l.end()
-		l.loop(ctx)
-	}()
+	l.run(ctx)
 	if p := l.caught.Load(); p != nil {
 		panic(*p)
 	}
 	return nil
+}
+
+func (l *life) run(ctx context.Context) {
+	defer l.end()
+	l.loop(ctx)
+}
+
+// aside has f run on a goroutine of its own, and waits for it. What f needs of
+// a stack the waiting goroutine, which stays for a channel's life, doesn't keep.
+func aside(f func()) {
+	done := make(chan any)
+	go func() {
+		defer func() { done <- recover() }()
+		f()
+	}()
+	if p := <-done; p != nil {
+		panic(p)
+	}
 }
 
 // StateFile is where a profile's store lies below its home.
@@ -150,6 +167,7 @@ func (l *life) drain(deadline time.Time) {
 		defer cancel()
 		if l.talks.Drained(ctx) == nil {
 			_ = l.owed.Drained(ctx)
+			l.progresses.gone(ctx)
 		}
 		l.cancel()
 	}))
@@ -162,6 +180,7 @@ func (l *life) end() {
 	if l.conn != nil {
 		l.conn.cancel(errEnding)
 	}
+	l.desk.Close() // what is open is the next run's to close: nobody decides it any more
 	l.talks.End()
 	ctx, cancel := context.WithTimeout(context.Background(), agentGrace)
 	defer cancel()
@@ -171,6 +190,7 @@ func (l *life) end() {
 	l.talks.Close()
 	l.owed.Close()
 	l.signs.Wait()
+	l.progresses.shown.Wait()
 	l.work.Wait()
 	l.client.Load().Close()
 	if err := l.store.Close(); err != nil && !errors.Is(err, dedup.ErrClosed) {

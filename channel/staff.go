@@ -61,6 +61,19 @@ func (h *hired) leave() {
 	}
 }
 
+// renew has the agent forget a conversation, and reports false for one that
+// remembers none.
+func (s *staff) renew(conversation string) bool {
+	s.mu.Lock()
+	a := s.now.Agent
+	s.mu.Unlock()
+	r, ok := a.(agent.Renewer)
+	if ok {
+		r.Renew(conversation)
+	}
+	return ok
+}
+
 func (s *staff) state() agent.State {
 	s.mu.Lock()
 	a := s.now.Agent

@@ -3,12 +3,14 @@ package channel
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"time"
 
 	"rcsupervisor/channel/chat"
 	"rcsupervisor/channel/ddp"
+	"rcsupervisor/channel/dial"
 	"rcsupervisor/channel/post"
 	"rcsupervisor/channel/rest"
 	"rcsupervisor/healthcheck"
@@ -32,6 +34,26 @@ func (w wire) Delete(ctx context.Context, room, id string) error {
 	return w.life.client.Load().Delete(ctx, room, id)
 }
 
+func (w wire) Upload(ctx context.Context, room string, f rest.File) (string, error) {
+	return w.life.client.Load().Upload(ctx, room, f)
+}
+
+func (w wire) Confirm(ctx context.Context, room, file string, o rest.ConfirmOptions) (chat.Message, error) {
+	return w.life.client.Load().Confirm(ctx, room, file, o)
+}
+
+func (w wire) OldUpload(ctx context.Context, room string, f rest.File, o rest.ConfirmOptions) (chat.Message, error) {
+	return w.life.client.Load().OldUpload(ctx, room, f, o)
+}
+
+func (w wire) Room(ctx context.Context, id string) (chat.Room, error) {
+	return w.life.client.Load().Room(ctx, id)
+}
+
+func (w wire) Backward(ctx context.Context, q rest.HistoryQuery) iter.Seq2[chat.Message, error] {
+	return w.life.client.Load().Backward(ctx, q)
+}
+
 func (l *life) react(ctx context.Context, message, emoji string, on bool) error {
 	return l.client.Load().React(ctx, message, emoji, on)
 }
@@ -46,19 +68,21 @@ func (l *life) asked(err error) time.Duration {
 	return post.Asked(err)
 }
 
-// newClient makes the REST client for settings and credentials.
-func (l *life) newClient(s Start) (*rest.Client, error) {
-	network := l.network(s)
-	if err := network.Check(); err != nil {
-		return nil, err
+// newClient makes the REST client for settings and credentials, over the network
+// that the socket is made over too.
+func (l *life) newClient(s *Start) (another, error) {
+	way := l.way(s)
+	if err := way.Check(); err != nil {
+		return another{}, err
 	}
-	return rest.New(rest.Config{
+	client, err := rest.New(rest.Config{
 		Server: s.Credentials.Server, UserID: s.Credentials.UserID, Token: s.Credentials.Token,
-		Network: network, Log: l.log,
+		Network: way, Log: l.log,
 		Allow: func(ctx context.Context, route string) error {
 			return l.link.Allow(ctx, Permit{Kind: PermitREST, Route: route})
 		},
 	})
+	return another{client, way}, err
 }
 
 // typing sends a notice over the socket there is: user-activity, which servers
@@ -88,7 +112,7 @@ func (l *life) apply(a Apply) error {
 	next := l.start
 	next.Settings, next.Access, next.Credentials = a.Settings, a.Access, a.Credentials
 	next.Siblings, next.CA = a.Siblings, a.CA
-	client, err := l.anotherClient(next, a.Reconnect)
+	client, err := l.anotherClient(&next, a.Reconnect)
 	if err != nil {
 		return err
 	}
@@ -103,7 +127,7 @@ func (l *life) apply(a Apply) error {
 	client.use(l)
 	was := l.start
 	l.start = next
-	l.rules.Store(newRules(next, l.username, l.roles...))
+	l.rules.Store(newRules(&l.start, l.username, l.roles...))
 	l.dropUnwelcome(was.Access)
 	if next.Settings.Health.Check != was.Settings.Health.Check {
 		l.checks.Reset(next.Settings.Health.Check)
@@ -124,21 +148,24 @@ func sameAgent(a, b Start) bool {
 		maps.Equal(x.Env, y.Env) && maps.EqualFunc(a.Credentials.Values, b.Credentials.Values, sealed.Secret.Equal)
 }
 
-// another is a client that is to take the place of the one there is; the zero
-// one is none.
-type another struct{ client *rest.Client }
+// another is a client that is to take the place of the one there is, with its
+// network; the zero one is none.
+type another struct {
+	client  *rest.Client
+	network *dial.Network
+}
 
-func (l *life) anotherClient(next Start, wanted bool) (another, error) {
-	if !wanted {
+func (l *life) anotherClient(next *Start, wanted bool) (another, error) {
+	if !wanted && l.way(next) == l.network {
 		return another{}, nil
 	}
-	client, err := l.newClient(next)
-	return another{client}, err
+	return l.newClient(next)
 }
 
 func (a another) use(l *life) {
 	if a.client != nil {
-		another{l.client.Swap(a.client)}.close(l)
+		l.network = a.network
+		another{client: l.client.Swap(a.client)}.close(l)
 	}
 }
 
