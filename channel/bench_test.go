@@ -192,7 +192,7 @@ func BenchmarkDecodeAndGate(b *testing.B) {
 		l, err := begin(Env{
 			Store: func(string, string) (dedup.Store, error) { return dedup.NewMemory(), nil },
 			Agent: func(Start, Link) (agent.Agent, error) { return agent.Echo{}, nil },
-		}, Start{Settings: settings, Access: access, Credentials: sealed.Credentials{Server: "http://localhost", UserID: "bot", Token: sealed.NewSecret("token")}}, newIdleLink(nil))
+		}, &Start{Settings: settings, Access: access, Credentials: sealed.Credentials{Server: "http://localhost", UserID: "bot", Token: sealed.NewSecret("token")}}, newIdleLink(nil))
 		if err != nil {
 			b.Fatal(err)
 		}
