@@ -22,6 +22,7 @@ const (
 	requestsKept = 20
 	triersKept   = 200
 	pageBytes    = 1 << 20
+	maxID        = 255
 	folder       = "people"
 )
 
@@ -58,11 +59,15 @@ func (b *Book) Ask(ctx context.Context, name string, r channel.Request) (channel
 	if r.Kind != "code" {
 		return channel.Reply{OK: true}, b.request(name, r, time.Now())
 	}
-	ok, err := b.prove(name, r.User, r.Code, time.Now())
-	if err != nil || !ok {
+	spent, err := b.prove(name, r.User, r.Code, time.Now())
+	if err != nil || spent == nil {
 		return channel.Reply{}, err
 	}
-	err = b.LetIn(ctx, name, profile.Person{ID: r.User, Name: r.Name, Role: profile.Owner})
+	err = b.LetIn(ctx, name, profile.Person{ID: r.User, Name: profile.ShownName(r.Name), Role: profile.Owner})
+	if err != nil {
+		// Nobody became an owner, so the code is not used up.
+		err = errors.Join(err, b.giveBack(name, spent))
+	}
 	return channel.Reply{OK: err == nil}, err
 }
 
@@ -83,15 +88,15 @@ func (b *Book) Requests(name string) ([]Request, error) {
 	return p.Requests, err
 }
 
-// prove reports whether somebody wrote the code that was given out. It works
-// once; a person has five tries.
-func (b *Book) prove(name, user, written string, now time.Time) (ok bool, err error) {
+// prove returns the code that was given out if somebody wrote it, and nil
+// otherwise. It works once; a person has five tries.
+func (b *Book) prove(name, user, written string, now time.Time) (spent *code, err error) {
 	err = b.change(name, func(p *page) bool {
 		if p.Code == nil || now.After(p.Code.Expires) || p.Tries[user] >= triesEach {
 			return false
 		}
-		if ok = p.Code.is(written); ok {
-			p.Code, p.Tries = nil, nil
+		if p.Code.is(written) {
+			spent, p.Code, p.Tries = p.Code, nil, nil
 			return true
 		}
 		if p.Tries == nil {
@@ -104,10 +109,29 @@ func (b *Book) prove(name, user, written string, now time.Time) (ok bool, err er
 		p.Tries[user]++
 		return true
 	})
-	return ok && err == nil, err
+	if err != nil {
+		return nil, err // it may not be written down that it was used
+	}
+	return spent, nil
 }
 
+// giveBack makes a code good again, unless another was given out since.
+func (b *Book) giveBack(name string, spent *code) error {
+	return b.change(name, func(p *page) bool {
+		if p.Code != nil {
+			return false
+		}
+		p.Code = spent
+		return true
+	})
+}
+
+// request keeps a stranger's request. What he calls himself is made fit to be
+// shown; what can't be an id is no request.
 func (b *Book) request(name string, r channel.Request, now time.Time) error {
+	if r.User == "" || len(r.User) > maxID {
+		return nil
+	}
 	return b.change(name, func(p *page) bool {
 		for _, had := range p.Requests {
 			if had.ID == r.User && now.Sub(had.At) < 24*time.Hour {
@@ -115,7 +139,7 @@ func (b *Book) request(name string, r channel.Request, now time.Time) error {
 			}
 		}
 		p.Requests = slices.DeleteFunc(p.Requests, func(had Request) bool { return had.ID == r.User })
-		p.Requests = slices.Insert(p.Requests, 0, Request{ID: r.User, Name: r.Name, At: now.UTC()})
+		p.Requests = slices.Insert(p.Requests, 0, Request{ID: r.User, Name: profile.ShownName(r.Name), At: now.UTC()})
 		p.Requests = p.Requests[:min(len(p.Requests), requestsKept)]
 		return true
 	})
