@@ -155,6 +155,11 @@ func (r *processRun) live() End {
 	})
 	said, linkErr := r.speak(ours)
 	ours.Close()
+	if errors.Is(linkErr, errNonsense) || errors.Is(linkErr, errFlood) {
+		r.mu.Lock()
+		r.signal() // nothing it says or does is to be trusted
+		r.mu.Unlock()
+	}
 	r.awaitExit()
 	state := r.cmd.Wait()
 	pid := r.PID()

@@ -119,7 +119,7 @@ func newPlace(t *testing.T) *place {
 	var err error
 	p.url, err = p.server.Listen("127.0.0.1:0")
 	if err == nil {
-		err = os.Chmod(p.dir, 0o755)
+		err = errors.Join(os.Chmod(p.dir, 0o755), os.Chmod(filepath.Dir(p.dir), 0o755))
 	}
 	if err != nil {
 		t.Fatal(err)
