@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -47,7 +48,8 @@ func peerOf(ctx context.Context) Peer {
 type peerConn struct {
 	net.Conn
 	uid, pid int
-	pidfd    int    // of the very process that connected; -1 where the kernel gives none
+	mu       sync.Mutex
+	pidfd    int    // of the very process that connected; -1 where the kernel gives none. Guarded by mu
 	began    uint64 // its start, in ticks since the host's; 0 when it can't be told
 	err      error
 }
@@ -89,6 +91,8 @@ func identify(c net.Conn) *peerConn {
 
 // Close also lets go of the process.
 func (p *peerConn) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.pidfd >= 0 {
 		unix.Close(p.pidfd)
 		p.pidfd = -1
@@ -112,6 +116,8 @@ func (p *peerConn) peer() Peer {
 // gone reports whether the process that connected has ended, as far as can be
 // told.
 func (p *peerConn) gone() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.pidfd < 0 {
 		return false
 	}

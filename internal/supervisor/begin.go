@@ -35,18 +35,20 @@ func (k *keeper) begin(p prepared) {
 // judge says what speaks against running what was prepared: the ledger, another
 // profile with the same bot, Hermes.
 func (k *keeper) judge(p prepared) *Unready {
+	// Whose the home is comes first: what lies in another's says nothing.
+	claim := profile.Claim{Path: k.reading.Home, Owner: k.reading.Owner}
+	if u := k.known(claim); u != nil {
+		return u
+	}
 	if p.err != nil {
 		return p.err
 	}
 	c := p.start.Credentials
-	claim := profile.Claim{Path: k.reading.Home, Owner: k.reading.Owner, Server: c.Server, Bot: c.UserID, Generation: c.Generation}
-	entry, _ := k.registry.entry(k.name)
-	if k.adopting {
-		k.adopting = false
-		k.registry.change(k.name, func(e *profile.Entry) { *e = e.Adopt(claim) })
-	} else if verdict, text := entry.Judge(claim); verdict != profile.Known {
-		return &Unready{Reason: healthcheck.Reason(verdict), Err: fmt.Errorf("%s", text)}
+	claim.Server, claim.Bot, claim.Generation = c.Server, c.UserID, c.Generation
+	if u := k.known(claim); u != nil {
+		return u
 	}
+	k.adopting = false
 	if p.hermes != "" {
 		k.other, k.suspect = "", bot{c.Server, c.UserID}
 		return hermesHas(p.hermes, p.hermesTry)
@@ -54,6 +56,20 @@ func (k *keeper) judge(p prepared) *Unready {
 	if other := k.registry.claim(k.name, bot{c.Server, c.UserID}); other != "" {
 		k.other = other
 		return &Unready{Reason: healthcheck.Duplicate, Err: fmt.Errorf("its bot is run by %s", other)}
+	}
+	return nil
+}
+
+// known compares a claim with the ledger. What a person has adopted is what is
+// known from then on.
+func (k *keeper) known(c profile.Claim) *Unready {
+	if k.adopting {
+		k.registry.change(k.name, func(e *profile.Entry) { *e = e.Adopt(c) })
+		return nil
+	}
+	entry, _ := k.registry.entry(k.name)
+	if verdict, text := entry.Judge(c); verdict != profile.Known {
+		return &Unready{Reason: healthcheck.Reason(verdict), Err: fmt.Errorf("%s", text)}
 	}
 	return nil
 }
