@@ -176,13 +176,31 @@ func (b *Book) Answer(answer gate.Answer, by string, at Moment) (say string, the
 	case !at.Ours.Before(r.expires):
 		return sayOver, b.Close(r.name, Expired, at)
 	}
-	i := slices.IndexFunc(r.choices, func(c choice) bool { return c.option == answer.Option })
-	if answer.State != gate.Counts || i < 0 {
+	c, offered := r.offers(answer.Option)
+	if answer.State != gate.Counts || !offered {
 		return sayOver, nil
 	}
-	c := r.choices[i]
 	then = []Effect{Decide{Name: r.name, Option: c.option}}
 	return "", append(then, b.end(r, decided(c, by, r.plain), at)...)
+}
+
+// counts reports whether an answer would be a decision now, and of what.
+func (b *Book) counts(answer gate.Answer, at Moment) (option string, ok bool) {
+	r := b.find(answer.Request)
+	if r == nil || r.state != open || answer.State != gate.Counts || !at.Ours.Before(r.expires) {
+		return "", false
+	}
+	c, ok := r.offers(answer.Option)
+	return c.option, ok
+}
+
+func (r *request) offers(option string) (choice, bool) {
+	for _, c := range r.choices {
+		if c.option == option {
+			return c, true
+		}
+	}
+	return choice{}, false
 }
 
 // Close closes a request that nobody decided. Its agent is told where it still

@@ -152,12 +152,19 @@ func (s saying) decides(t *testing.T, p *gate.Policy) string {
 	if v.Action != gate.Answered {
 		return ""
 	}
+	foreseen, counts := b.counts(v.Answer, now)
 	reply, then := b.Answer(v.Answer, "olga", now)
+	if counts != (reply == "") {
+		t.Fatalf("%q counts: %v, and is told %q", s.text, counts, reply)
+	}
 	option := ""
 	for _, e := range then {
 		if d, ok := e.(Decide); ok {
 			option = d.Option
 		}
+	}
+	if option != foreseen {
+		t.Fatalf("%q decides %q, not %q", s.text, option, foreseen)
 	}
 	if (reply == "") != (option != "") {
 		t.Fatalf("%q decides %q and is told %q", s.text, option, reply)

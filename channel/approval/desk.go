@@ -44,7 +44,7 @@ type Desk struct {
 
 	mu     sync.Mutex
 	book   *Book // guarded by mu, as all below
-	decide map[string]func(option string)
+	decide map[string]func(option string) error
 	sheets map[string]*sheet
 	saved  []byte
 	timer  *time.Timer
@@ -62,7 +62,7 @@ type sheet struct {
 // open then is edited to say that it is no longer. A record that can't be read
 // is as none, and logged.
 func Open(c Config, recorded []byte) *Desk {
-	d := &Desk{config: c, decide: make(map[string]func(string)), sheets: make(map[string]*sheet)}
+	d := &Desk{config: c, decide: make(map[string]func(string) error), sheets: make(map[string]*sheet)}
 	d.life, d.end = context.WithCancel(context.Background())
 	d.timer = time.AfterFunc(time.Hour, d.expire)
 	d.timer.Stop()
@@ -84,10 +84,20 @@ func Open(c Config, recorded []byte) *Desk {
 	return d
 }
 
-// Ask puts a request before people. decide is called once, with the option that
-// was chosen or "" to refuse, unless the request is withdrawn or ended first.
-// It must not block.
+// Ask is [Desk.Request] with a decide that always reaches the agent.
 func (d *Desk) Ask(a Ask, decide func(option string)) {
+	d.Request(a, func(option string) error {
+		decide(option)
+		return nil
+	})
+}
+
+// Request puts a request before people. decide is called once, with the option
+// that was chosen or "" to refuse, unless the request is withdrawn or ended
+// first. Its error says that the agent no longer waited: then nothing was
+// allowed, whatever was chosen, and nobody is told that it was. It is called
+// with the desk's lock held: it must neither block nor call the desk.
+func (d *Desk) Request(a Ask, decide func(option string) error) {
 	refused := false
 	d.act(func(at Moment) []Effect {
 		if refused = d.closed; refused {
@@ -97,7 +107,7 @@ func (d *Desk) Ask(a Ask, decide func(option string)) {
 		return d.book.Ask(a, at)
 	})
 	if refused {
-		decide("")
+		_ = decide("")
 	}
 }
 
@@ -128,6 +138,14 @@ func (d *Desk) End(question string, why Why) {
 // is to be said to him; "" for a decision that counts.
 func (d *Desk) Answer(answer gate.Answer, by string) (say string) {
 	d.act(func(at Moment) (then []Effect) {
+		decide := d.decide[answer.Request]
+		if option, counts := d.book.counts(answer, at); counts && decide != nil {
+			delete(d.decide, answer.Request)
+			if decide(option) != nil {
+				say = sayOver
+				return d.book.Close(answer.Request, Withdrawn, at)
+			}
+		}
 		say, then = d.book.Answer(answer, by, at)
 		return then
 	})
@@ -170,13 +188,13 @@ func (d *Desk) act(change func(Moment) []Effect) {
 		return
 	}
 	d.keep()
-	decided := make([]func(), 0, len(then))
+	defer d.mu.Unlock()
 	for _, e := range then {
 		switch e := e.(type) {
 		case Decide:
 			if decide := d.decide[e.Name]; decide != nil {
 				delete(d.decide, e.Name)
-				decided = append(decided, func() { decide(e.Option) })
+				_ = decide(e.Option) // a refusal: an agent that waits no more has none
 			}
 		case Show:
 			s := d.sheet(e.Name)
@@ -192,10 +210,6 @@ func (d *Desk) act(change func(Moment) []Effect) {
 		case Tell:
 			d.group.Go(func() { d.tell(e) })
 		}
-	}
-	d.mu.Unlock()
-	for _, f := range decided {
-		f()
 	}
 }
 

@@ -172,6 +172,25 @@ func TestClosedWhileItIsPosted(t *testing.T) {
 	})
 }
 
+// Nobody is told that something was allowed which the agent no longer wanted.
+func TestADecisionThatComesTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoom()
+		d := r.desk(slog.New(slog.DiscardHandler))
+		defer d.Close()
+		calls := 0
+		d.Request(live("q"), func(string) error { calls++; return errors.New("it went on") })
+		synctest.Wait()
+		if say := d.Answer(gate.Answer{Request: "q/1", Option: "once"}, "olga"); say != sayOver || calls != 1 {
+			t.Errorf("told %q after %d calls", say, calls)
+		}
+		synctest.Wait()
+		if heard := r.heard(); len(heard) != 2 || heard[1] != "edit request-1 0: No longer open: the agent went on without an answer." {
+			t.Errorf("the room heard %q", heard)
+		}
+	})
+}
+
 func TestADeskIsKilledAndOpenedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoom()

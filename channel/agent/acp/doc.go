@@ -19,7 +19,9 @@
 // time are bounded; a request for permission is handed on whole or refused; and
 // what the agent says in an error is not repeated to people.
 //
-// What is known of real agents is in the tests: those of the protocol's own
-// example, of Codex, and of a scripted stand-in for both generations of
-// `hermes acp`.
+// What is known of real agents is in the tests: whole turns with the protocol's
+// own example and with Codex, and with a scripted stand-in for each generation
+// of `hermes acp`. A large agent, opencode, is tried with
+//
+//	go test -tags opencode -run OpenCode ./channel/agent/acp
 package acp

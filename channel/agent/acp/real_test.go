@@ -15,10 +15,12 @@ import (
 	"rcsupervisor/channel/agent"
 )
 
-// installed is where the agents of testdata/agents were installed. They are kept
-// between runs, for they are large: npm is asked again only when the lock is
-// another.
-var installed = sync.OnceValues(func() (dir string, err error) {
+// installed is where the agents of testdata/agents were installed.
+var installed = sync.OnceValues(func() (dir string, err error) { return installedOf("agents") })
+
+// installedOf installs what testdata/name locks. It is kept between runs, for
+// it is large: npm is asked again only when the lock is another.
+func installedOf(name string) (dir string, err error) {
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return "", err
@@ -28,7 +30,7 @@ var installed = sync.OnceValues(func() (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	dir = filepath.Join(cache, "rcsupervisor-tests", "agents")
+	dir = filepath.Join(cache, "rcsupervisor-tests", name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
@@ -40,7 +42,7 @@ var installed = sync.OnceValues(func() (dir string, err error) {
 	if err := syscall.Flock(int(one.Fd()), syscall.LOCK_EX); err != nil {
 		return "", err
 	}
-	lock, err := os.ReadFile("testdata/agents/package-lock.json")
+	lock, err := os.ReadFile(filepath.Join("testdata", name, "package-lock.json"))
 	if err != nil {
 		return "", err
 	}
@@ -48,17 +50,17 @@ var installed = sync.OnceValues(func() (dir string, err error) {
 	if have, err := os.ReadFile(marker); err == nil && bytes.Equal(have, lock) {
 		return dir, nil
 	}
-	if err := install(dir); err != nil {
+	if err := install(filepath.Join("testdata", name), dir); err != nil {
 		return "", err
 	}
 	return dir, os.WriteFile(marker, lock, 0o600)
-})
+}
 
 // install has npm put exactly what the lock says into dir. A download that
 // fails is tried twice.
-func install(dir string) (err error) {
+func install(from, dir string) (err error) {
 	for _, name := range []string{"package.json", "package-lock.json"} {
-		data, err := os.ReadFile(filepath.Join("testdata/agents", name))
+		data, err := os.ReadFile(filepath.Join(from, name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), data, 0o600)
 		}
