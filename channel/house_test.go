@@ -275,11 +275,27 @@ type turn struct {
 	events chan agent.Event
 	once   sync.Once
 	gone   chan struct{} // closed by Cancel
+
+	mu       sync.Mutex
+	answered []string // requests and the options that were chosen, "" to refuse
 }
 
 func (t *turn) Events() <-chan agent.Event { return t.events }
 func (t *turn) Cancel()                    { t.once.Do(func() { close(t.gone) }) }
-func (t *turn) Answer(_, _ string) error   { return nil }
+
+func (t *turn) Answer(question, option string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.answered = append(t.answered, question+"="+option)
+	return nil
+}
+
+// decided are the answers that came to the agent so far.
+func (t *turn) decided() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.answered)
+}
 
 func (t *turn) answer(text string) {
 	t.events <- agent.Text{Chunk: text}
