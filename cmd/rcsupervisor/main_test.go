@@ -17,7 +17,37 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"rcsupervisor": main})
+	testscript.Main(cleaned{m}, map[string]func(){"rcsupervisor": main})
+}
+
+// cleaned are tests with a program to start, which they leave nothing of.
+type cleaned struct{ *testing.M }
+
+func (c cleaned) Run() int {
+	defer func() { os.RemoveAll(plainDir) }()
+	if err := buildPlain(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return c.M.Run()
+}
+
+// plainDir is where the program to start lies, "" for the test binary itself,
+// which is the program when it is called so. With the race detector in it that
+// takes half a second to start, so it is built without.
+var plainDir string
+
+func buildPlain() (err error) {
+	if !raced {
+		return nil
+	}
+	if plainDir, err = os.MkdirTemp("", "rcsupervisor-test-"); err != nil {
+		return err
+	}
+	if out, err := exec.Command("go", "build", "-o", plainDir, ".").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
 }
 
 // The verbs are tested by scripts, each with the real program, a home of its
@@ -25,21 +55,14 @@ func TestMain(m *testing.M) {
 // people olivia and gustav, and #lounge. What is secret there is in files, for
 // a shell would show it; no script may print any of it.
 func TestScripts(t *testing.T) {
-	plain := ""
-	if raced {
-		plain = t.TempDir()
-		if out, err := exec.Command("go", "build", "-o", plain, ".").CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Deadline:            time.Now().Add(90 * time.Second),
 		Setup: func(env *testscript.Env) error {
-			if plain != "" {
-				env.Setenv("PATH", plain+string(os.PathListSeparator)+env.Getenv("PATH"))
+			if plainDir != "" {
+				env.Setenv("PATH", plainDir+string(os.PathListSeparator)+env.Getenv("PATH"))
 			}
 			return setUpScript(env)
 		},

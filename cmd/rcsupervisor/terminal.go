@@ -143,11 +143,13 @@ func identityOptions(c *cli.Context) sealed.Options {
 	return o
 }
 
-// A waiting says what is being done to somebody who has waited for a second.
+// A waiting says what is being done to somebody who has waited for a second. It
+// prints from a goroutine of its own, and never after done has returned.
 type waiting struct {
 	out io.Writer
 
 	mu    sync.Mutex
+	doing int // counts what was said; a timer of something before says nothing
 	timer *time.Timer
 }
 
@@ -158,16 +160,27 @@ const patience = time.Second
 func (w *waiting) say(what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-	w.timer = time.AfterFunc(patience, func() { fmt.Fprintf(w.out, "rcsupervisor: %s …\n", what) })
+	w.stop()
+	now := w.doing
+	w.timer = time.AfterFunc(patience, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.doing == now {
+			fmt.Fprintf(w.out, "rcsupervisor: %s …\n", what)
+		}
+	})
 }
 
 // done says no more.
 func (w *waiting) done() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.stop()
+}
+
+// stop ends what was being done. Called with the lock.
+func (w *waiting) stop() {
+	w.doing++
 	if w.timer != nil {
 		w.timer.Stop()
 	}
