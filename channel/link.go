@@ -140,15 +140,19 @@ type Record struct {
 // may go on, or with ctx's error.
 type Permit struct {
 	Kind  string
-	Route string // of PermitREST: the route the server counts by
+	Route string        // of PermitREST and PermitLimited: the route the server counts by
+	For   time.Duration // of PermitLimited: the time it asked for
 }
 
 // The kinds of permits.
 const (
-	PermitDial  = "dial"  // one attempt to connect, until it is online or has ended
-	PermitREST  = "rest"  // one call of a route
-	PermitCheck = "check" // asking whether the token is good, which servers count closely
-	PermitAgent = "agent" // a process of an agent, until PermitAgentOver or the end of the run
+	PermitDial = "dial" // one attempt to connect, until it is online or has ended
+	PermitREST = "rest" // one call of a route
+	// PermitLimited asks for nothing: it says that the server limits a route,
+	// which then is everybody's to leave alone. It is answered at once.
+	PermitLimited = "limited"
+	PermitCheck   = "check" // asking whether the token is good, which servers count closely
+	PermitAgent   = "agent" // a process of an agent, until PermitAgentOver or the end of the run
 	// PermitAgentOver gives the place of a PermitAgent back. It is always
 	// allowed, and at once.
 	PermitAgentOver = "agent-over"

@@ -81,6 +81,9 @@ func (l *life) newClient(s *Start) (another, error) {
 		Allow: func(ctx context.Context, route string) error {
 			return l.link.Allow(ctx, Permit{Kind: PermitREST, Route: route})
 		},
+		Limited: func(route string, d time.Duration) {
+			_ = l.link.Allow(l.ctx, Permit{Kind: PermitLimited, Route: route, For: d})
+		},
 	})
 	return another{client, way}, err
 }

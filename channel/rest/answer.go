@@ -49,6 +49,9 @@ func (c *Client) finish(e *Error, h http.Header, env envelope) *Error {
 		e.Retry = wait(h, env, c.clock.serverNow(h, time.Now()))
 		e.Uncertain = false // the limiter stands before the call
 		c.holds.hold(e.Route, e.Retry)
+		if c.limited != nil {
+			c.limited(e.Route, e.Retry)
+		}
 	case ErrUnavailable:
 		if d := retryAfter(h.Get("Retry-After"), c.clock.serverNow(h, time.Now())); d > 0 {
 			e.Retry = min(max(d, minWait), maxWait)

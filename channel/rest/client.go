@@ -37,6 +37,9 @@ type Config struct {
 	// constants: the host-wide budget of that route. It returns when the call
 	// may go out, or an error, which the call then returns. nil: no budget.
 	Allow func(ctx context.Context, route string) error
+	// Limited is told when the server asked for time on a route: other bots of
+	// this host would meet the same limit. nil: nobody is.
+	Limited func(route string, d time.Duration)
 	// Log gets one line per attempt at debug, with route, status and duration.
 	// nil: none.
 	Log *slog.Logger
@@ -51,6 +54,7 @@ type Client struct {
 	token     sealed.Secret
 	network   *dial.Network
 	allow     func(context.Context, string) error
+	limited   func(string, time.Duration)
 	log       *slog.Logger
 	transport *http.Transport
 	files     chan struct{} // a token for each transfer that runs
@@ -85,7 +89,7 @@ func New(c Config) (*Client, error) {
 	}
 	client := &Client{
 		server: c.Server, base: base, userID: c.UserID, token: c.Token,
-		network: c.Network, allow: c.Allow, log: c.Log,
+		network: c.Network, allow: c.Allow, limited: c.Limited, log: c.Log,
 		files: make(chan struct{}, transfers), live: map[*scope]struct{}{},
 	}
 	client.transport = client.newTransport()

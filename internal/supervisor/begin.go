@@ -120,6 +120,7 @@ func (k *keeper) over(r *run, end worker.End) {
 	}
 	k.live = nil
 	k.servers.dialed(k.name)
+	k.servers.agents.forget(k.name)
 	if r.killed != nil {
 		end = *r.killed
 	}
@@ -150,6 +151,9 @@ func (k *keeper) heard(r *run, report *channel.Report) {
 		return
 	}
 	k.report = report
+	if s := report.Agent.State; s == "ready" || s == "failing" {
+		k.servers.agents.started(k.name)
+	}
 	switch {
 	case report.Connection != k.dials:
 	case report.End != nil && r.seen != report.Connection:

@@ -25,6 +25,8 @@ type servers struct {
 	jitter  healthcheck.Jitter
 	env     channel.Env
 	release func(names []string)
+	budgets *budgets
+	agents  *agents
 
 	mu     sync.Mutex
 	known  map[string]*healthcheck.Server
@@ -37,9 +39,9 @@ type servers struct {
 	poke chan struct{} // capacity 1: something may be due sooner
 }
 
-func newServers(env channel.Env, j healthcheck.Jitter, release func([]string)) *servers {
+func newServers(env channel.Env, j healthcheck.Jitter, a *agents, release func([]string)) *servers {
 	return &servers{
-		jitter: j, env: env, release: release, poke: make(chan struct{}, 1),
+		jitter: j, env: env, release: release, budgets: newBudgets(), agents: a, poke: make(chan struct{}, 1),
 		known: make(map[string]*healthcheck.Server), ways: make(map[string]channel.Start),
 		dials: healthcheck.NewDials(), turns: make(map[string]chan struct{}), checks: make(map[string]*rate.Limiter),
 	}
@@ -142,6 +144,14 @@ func (s *servers) allow(ctx context.Context, server, name string, p channel.Perm
 		return s.mayDial(ctx, server, name)
 	case channel.PermitCheck:
 		return s.mayCheck(ctx, server)
+	case channel.PermitREST:
+		return s.budgets.allow(ctx, server, p.Route, name)
+	case channel.PermitLimited:
+		s.budgets.limited(server, p.Route, p.For)
+	case channel.PermitAgent:
+		return s.agents.allow(ctx, name)
+	case channel.PermitAgentOver:
+		s.agents.over(name)
 	}
 	return nil
 }
@@ -166,6 +176,7 @@ func (s *servers) mayCheck(ctx context.Context, server string) error {
 func (s *servers) run(ctx context.Context) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
+	defer s.budgets.close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

@@ -63,7 +63,7 @@ func New(c Config) (*Supervisor, error) {
 		config: c, registry: r, ledger: ledger, keepers: make(map[string]*keeper),
 		seals: make(chan struct{}, sealsAtOnce()), began: time.Now(), first: make(chan struct{}),
 	}
-	s.servers = newServers(c.Env, c.Jitter, s.release)
+	s.servers = newServers(c.Env, c.Jitter, newAgents(c.Host.Agents.Max, c.Host.Agents.Starting), s.release)
 	held := make(map[string]string)
 	for _, name := range r.names() {
 		e, _ := r.entry(name)
