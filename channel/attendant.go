@@ -49,17 +49,19 @@ func (a *attendant) Asked(e agent.Asked) {
 	l, turn := a.life, a.turn
 	r := l.rules.Load()
 	expires := time.Now().Add(r.settings.Agent.ApprovalTimeout)
-	decide := func(option string) {
-		if err := turn.Answer(e.ID, option); err != nil {
+	decide := func(option string) error {
+		err := turn.Answer(e.ID, option)
+		if err != nil {
 			l.log.Info("an agent no longer waits for what was decided", "message", a.item.ID.Message, "err", err)
 		}
+		return err
 	}
 	nobody := l.nobodyDecides(a.ctx, r, a.item, e.Plain)
 	if a.ctx.Err() != nil {
-		decide("")
+		_ = decide("")
 		return
 	}
-	l.desk.Ask(approval.Ask{
+	l.desk.Request(approval.Ask{
 		Question: a.item.ID.Message, Room: a.item.Key.Room, Thread: a.item.Key.Thread, Asker: a.item.Asker,
 		Asked: e, Expires: expires, Nobody: nobody, AskerToo: r.access.Approvals == "asker",
 	}, decide)
