@@ -47,6 +47,7 @@ type house struct {
 	file  string      // of a real one
 	done  chan error  // of the run there is
 	runs  uint64
+	probe time.Duration // how long a server that is away is left alone
 	wrap  func(run func() error) error
 	allow func(context.Context, Permit) error // of the next run's supervisor
 	// cancel ends the context of the run there is.
@@ -75,7 +76,7 @@ func inBubble(t *testing.T, version pretend.Version, f func(h *house), options .
 
 // build makes people, rooms and the channel's start.
 func build(t *testing.T, s *pretend.Server) *house {
-	h := &house{t: t, server: s, wrap: func(run func() error) error { return run() }}
+	h := &house{t: t, server: s, probe: 5 * time.Second, wrap: func(run func() error) error { return run() }}
 	h.bot = s.AddUser("hermes", pretend.UserOptions{ID: "uHermes", Bot: true})
 	h.owner = s.AddUser("olivia", pretend.UserOptions{ID: "uOlivia"})
 	h.member = s.AddUser("mia", pretend.UserOptions{ID: "uMia"})

@@ -74,8 +74,8 @@ func (s *super) follow(d healthcheck.Decision, h healthcheck.History) {
 		s.timer = time.AfterFunc(d.After, s.due)
 	case healthcheck.Halt:
 		s.commands <- Stop{}
-	case healthcheck.Await: // for a server; five seconds is what it is probed after
-		s.timer = time.AfterFunc(5*time.Second, func() {
+	case healthcheck.Await: // for a server
+		s.timer = time.AfterFunc(s.house.probe, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.follow(s.history.Released(time.Now()))
