@@ -19,6 +19,7 @@ import (
 	"rcsupervisor/channel"
 	"rcsupervisor/internal/control"
 	"rcsupervisor/internal/hostfile"
+	"rcsupervisor/internal/observe"
 	"rcsupervisor/internal/people"
 	"rcsupervisor/internal/redact"
 	"rcsupervisor/internal/supervisor"
@@ -84,6 +85,11 @@ func supervise(c *cli.Context, s streams) error {
 	book.LetIn = func(ctx context.Context, name string, p profile.Person) error {
 		return super.EditAccess(ctx, name, profile.LetIn(p))
 	}
+	if c.Bool("require-all") {
+		if err := super.Preflight(c.Context); err != nil {
+			return config(err, "rcsupervisor check NAME, or run without --require-all")
+		}
+	}
 	socket, err := listen(c)
 	if err != nil {
 		return err
@@ -94,6 +100,7 @@ func supervise(c *cli.Context, s streams) error {
 	}
 	server := control.NewServer(control.Config{
 		Supervisor: super, Verbs: append(control.Orders(super), desk...), Audit: control.NewAudit(state), Log: log,
+		More: observe.Pages(super),
 	})
 	return runUntilTold(c, super, server, socket, log)
 }
@@ -114,9 +121,16 @@ func runUntilTold(c *cli.Context, super *supervisor.Supervisor, server *control.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(c.Context))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(serving, socket) }()
+	notifier := observe.NewNotifier(super, log)
+	notified := make(chan struct{})
+	go func() {
+		defer close(notified)
+		notifier.Run(c.Context)
+	}()
 	defer func() {
 		stopServing()
 		<-served
+		<-notified
 	}()
 	hurry := make(chan struct{})
 	again := make(chan os.Signal, 2)
@@ -133,9 +147,11 @@ func runUntilTold(c *cli.Context, super *supervisor.Supervisor, server *control.
 			case <-over:
 				return
 			case <-hup:
+				done := notifier.Reloading()
 				if err := super.Rescan(c.Context); err != nil {
 					log.Warn("looked at all homes; not all can be used", "err", err)
 				}
+				done()
 			case <-again:
 				if told++; told == 2 {
 					close(hurry)

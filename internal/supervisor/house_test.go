@@ -36,7 +36,6 @@ type house struct {
 	config Config
 
 	super *Supervisor
-	state *os.Root
 	stop  func() error
 
 	mu   sync.Mutex

@@ -2,11 +2,13 @@ package supervisor
 
 import (
 	"context"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"rcsupervisor/channel"
+	"rcsupervisor/healthcheck"
 )
 
 // kin are, by server, the user ids of all bots that profiles here claim, as
@@ -38,6 +40,7 @@ func (s *Supervisor) shareSiblings(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		s.countAgents()
 		if s.registry.claimed() == shared {
 			continue
 		}
@@ -65,4 +68,18 @@ func (k *keeper) kinChanged() {
 	k.start.Siblings = now
 	s := k.start
 	k.live.Command(channel.Apply{Settings: s.Settings, Access: s.Access, Credentials: s.Credentials, Siblings: s.Siblings, CA: s.CA})
+}
+
+// countAgents notes whether more than one profile's agent runs as our own user,
+// so that each could look into the other's home.
+func (s *Supervisor) countAgents() {
+	n := 0
+	for _, v := range s.views(Everybody) {
+		if v.owner == os.Geteuid() && v.kind != "" && v.kind != "echo" && v.history.State != healthcheck.Off {
+			n++
+		}
+	}
+	if s.oneUID.Swap(n > 1) != (n > 1) {
+		s.each(func(k *keeper) { k.tell(func() { k.observe(false) }) })
+	}
 }

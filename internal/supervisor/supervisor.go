@@ -3,9 +3,11 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rcsupervisor/healthcheck"
@@ -24,6 +26,8 @@ type Supervisor struct {
 	watch    watchman
 	feed     feed
 	kin      kin
+	polled   atomic.Bool   // files are watched by polling
+	oneUID   atomic.Bool   // more than one agent runs as our own user
 	seals    chan struct{} // places to open envelopes at the same time
 	group    sync.WaitGroup
 	work     context.Context // ends when nothing of the supervisor shall go on; set by Run
@@ -144,6 +148,10 @@ func (s *Supervisor) update(u profile.Update, first bool) {
 				s.registry.reserve(c.Name)
 			}
 		}
+	}
+	polling := u.Polling != ""
+	if s.polled.Swap(polling) != polling {
+		s.each(func(k *keeper) { k.tell(func() { k.observe(false) }) })
 	}
 	for _, c := range u.Changes {
 		s.happened(c)
@@ -306,6 +314,30 @@ func (s *Supervisor) Rescan(ctx context.Context) error {
 		problems = append(problems, r.Err)
 	}
 	return errors.Join(append(problems, snap.Problems...)...)
+}
+
+// Preflight reports what keeps homes from running as they are, without running
+// anything: files that can't be used, envelopes that don't open.
+func (s *Supervisor) Preflight(ctx context.Context) error {
+	snap, err := profile.NewScanner(profile.Options{Sources: s.config.Sources, Host: s.config.homes()}).Scan(ctx)
+	if err != nil {
+		return err
+	}
+	found := make([]error, len(snap.Profiles))
+	var group sync.WaitGroup
+	for i, r := range snap.Profiles {
+		group.Go(func() {
+			p := s.find(ctx, r, profile.GrantsOf(r.Profile))
+			if p.err != nil && (r.Err != nil || r.Settings.Enabled) {
+				found[i] = fmt.Errorf("%s: %w", r.Name, p.err)
+			}
+		})
+	}
+	group.Wait()
+	for _, u := range snap.Unnamed {
+		found = append(found, fmt.Errorf("%s %s", u.Home, u.Text))
+	}
+	return errors.Join(append(found, snap.Problems...)...)
 }
 
 // Ready is closed when all homes have been looked at once.

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"os"
 	"time"
 
 	"rcsupervisor/healthcheck"
@@ -25,6 +26,12 @@ func (k *keeper) warnings(v *view) []healthcheck.Warning {
 	}
 	if k.inUse.Access.AllowContextReferences {
 		warn("references-allowed", "")
+	}
+	if k.oneUID.Load() && v.kind != "" && v.kind != "echo" && v.owner == os.Geteuid() {
+		warn("one-uid", "")
+	}
+	if k.polled.Load() {
+		warn("polling", "")
 	}
 	if k.registry.isLost() {
 		warn("ledger-lost", "")

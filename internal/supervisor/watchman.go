@@ -24,6 +24,7 @@ type watchman struct {
 	mu    sync.Mutex
 	runs  map[*run]*watched
 	since time.Time // nothing before it counts
+	last  time.Time // when it last went round
 }
 
 // A watched run. Guarded by the watchman's lock.
@@ -83,6 +84,7 @@ func (w *watchman) run(ctx context.Context) {
 func (w *watchman) round(now time.Time, late bool) map[*run]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.last = now
 	if late {
 		w.since = now
 	}
@@ -120,4 +122,11 @@ func (w *watchman) later(t time.Time) time.Time {
 		return w.since
 	}
 	return t
+}
+
+// Alive reports whether the supervisor goes round, as it does once a second.
+func (s *Supervisor) Alive() bool {
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	return time.Since(s.watch.last) < answerWithin
 }
