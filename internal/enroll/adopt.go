@@ -53,7 +53,11 @@ func (d *Desk) Adopt(ctx context.Context, by Caller, name string) (Adopted, erro
 			break
 		}
 		done.Changes = append(done.Changes, text)
-		next := entry.Adopt(claim)
+		take := claim
+		if verdict == profile.Moved { // the folder first, so that what else differs is said too
+			take.Server = ""
+		}
+		next := entry.Adopt(take)
 		if again, _ := next.Judge(claim); again == verdict {
 			return done, fmt.Errorf("%s stays %s", name, verdict)
 		}

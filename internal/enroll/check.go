@@ -103,7 +103,11 @@ func (c *checking) files() bool {
 		err = n.Check()
 	}
 	if err != nil {
-		return c.say(failed("settings", err))
+		f := failed("settings", err)
+		if f.Try == "" {
+			f.Try = "edit " + ownerfs.Quote(path)
+		}
+		return c.say(f)
 	}
 	c.network = n
 	return true
@@ -283,6 +287,9 @@ func Hint(err error) string {
 		return "edit " + ownerfs.Quote(f.File)
 	}
 	if e, ok := errors.AsType[*ownerfs.Error](err); ok {
+		if e.Try == "" {
+			return "ls -ld " + ownerfs.Quote(e.Path)
+		}
 		return e.Try
 	}
 	return ""

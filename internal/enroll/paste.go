@@ -22,7 +22,10 @@ type Pasted struct {
 // text ("Token: … Your user Id: …"), both in one line, or one of them alone.
 func Find(text string) Pasted {
 	p := Pasted{Token: first(tokenShape, text)}
-	p.UserID = first(idShape, strings.ReplaceAll(text, p.Token, " "))
+	if p.Token != "" {
+		text = strings.ReplaceAll(text, p.Token, " ")
+	}
+	p.UserID = first(idShape, text)
 	return p
 }
 
