@@ -405,6 +405,34 @@ func TestARequestOutlivesItsConnection(t *testing.T) {
 	}, withScript(a))
 }
 
+// A thread of another room leads nowhere: neither the request nor the answer goes
+// there, and nobody there decides.
+func TestAThreadOfAnotherRoom(t *testing.T) {
+	a := newScripted()
+	inBubble(t, pretend.V9, func(h *house) {
+		h.up()
+		root := h.say(h.stranger, h.lab, "a root elsewhere")
+		h.say(h.owner, h.direct, "clean up", pretend.SayOptions{Thread: root.ID})
+		turn := a.next(h)
+		turn.events <- wish("p1", "rm -rf build")
+		h.pass(3 * time.Second)
+		m, yes, _ := h.request(h.direct)
+		if m.Thread != "" {
+			h.t.Errorf("it is asked in the thread %s", m.Thread)
+		}
+		h.say(h.owner, h.lab, yes, pretend.SayOptions{Thread: root.ID})
+		wantDecided(h, turn)
+		turn.answer("done")
+		h.pass(time.Second)
+		if said := h.said(h.lab); len(said) != 0 {
+			h.t.Errorf("in the other room it said %q", said)
+		}
+		if said := h.said(h.direct); said[len(said)-1] != "done" {
+			h.t.Errorf("it said %q", said)
+		}
+	}, withScript(a))
+}
+
 func TestWhyARequestIsOver(t *testing.T) {
 	if _, ok := whyOver(fmt.Errorf("turn: %w", conversation.ErrEnding)); ok {
 		t.Error("at the end of the channel a request is closed by it")

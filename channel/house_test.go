@@ -50,6 +50,7 @@ type house struct {
 	probe time.Duration // how long a server that is away is left alone
 	wrap  func(run func() error) error
 	allow func(context.Context, Permit) error // of the next run's supervisor
+	spawn agent.Spawn                         // nil: no processes
 	// cancel ends the context of the run there is.
 	cancel context.CancelFunc
 	keep   func(dedup.Store) dedup.Store // what a run finds of the last one's store

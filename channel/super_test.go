@@ -129,8 +129,11 @@ func (s *super) Commands() <-chan Command                        { return s.comm
 func (s *super) Allow(ctx context.Context, p Permit) error       { return s.permit(ctx, p) }
 func (s *super) Ask(_ context.Context, r Request) (Reply, error) { return s.heard(r) }
 
-func (s *super) Spawn(context.Context, agent.Spec) (agent.Process, error) {
-	return nil, errors.New("no processes here")
+func (s *super) Spawn(ctx context.Context, spec agent.Spec) (agent.Process, error) {
+	if s.house.spawn == nil {
+		return nil, errors.New("no processes here")
+	}
+	return s.house.spawn(ctx, spec)
 }
 
 func (s *super) permit(ctx context.Context, p Permit) error {

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -456,5 +457,38 @@ func TestPretendIsSlow(t *testing.T) {
 		defer s.Break(pretend.Fault{Kind: pretend.Slow, Delay: pretend.Duration(time.Hour)})()
 		_, err := c.Me(t.Context())
 		mustBe(t, err, ErrUnavailable)
+	})
+}
+
+func TestPretendTellsMembers(t *testing.T) {
+	each3(t, func(t *testing.T, s *scene) {
+		for i := range 120 {
+			s.Join(s.private, s.AddUser(fmt.Sprintf("user%d", i), pretend.UserOptions{}))
+		}
+		for _, c := range []struct {
+			kind  chat.Kind
+			room  string
+			limit int
+			want  int
+			all   bool
+		}{
+			{chat.Channel, s.lab.ID, 1000, 2, true},
+			{chat.Group, s.private.ID, 1000, 122, true},
+			{chat.Group, s.private.ID, 110, 110, false},
+		} {
+			ids, all, err := s.c.Members(t.Context(), c.kind, c.room, c.limit)
+			distinct := make(map[string]bool)
+			for _, id := range ids {
+				distinct[id] = true
+			}
+			if err != nil || len(ids) != c.want || len(distinct) != c.want || all != c.all {
+				t.Errorf("%+v: %d ids, %d distinct, all %v, %v", c, len(ids), len(distinct), all, err)
+			}
+		}
+		for kind, room := range map[chat.Kind]string{chat.Group: s.foreignRoom.ID, chat.Direct: s.direct.ID, chat.Channel: "nowhere"} {
+			if ids, all, err := s.c.Members(t.Context(), kind, room, 10); err == nil || all {
+				t.Errorf("%s %s: %v %v", kind, room, ids, all)
+			}
+		}
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"rcsupervisor/internal/npmtest"
 )
 
 // chat is a scripted model behind OpenAI's chat completions, streamed, as
@@ -51,7 +53,7 @@ func chat(w http.ResponseWriter, r *http.Request) {
 
 // TestOpenCode is the large one: 180 MB to download, 700 MB to run.
 func TestOpenCode(t *testing.T) {
-	dir, err := installedOf("opencode")
+	dir, err := npmtest.Install(filepath.Join("testdata", "opencode"))
 	if err != nil {
 		t.Fatal(err)
 	}

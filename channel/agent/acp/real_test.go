@@ -1,97 +1,22 @@
 package acp
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 
 	"rcsupervisor/channel/agent"
+	"rcsupervisor/internal/npmtest"
 )
 
-// installed is where the agents of testdata/agents were installed.
-var installed = sync.OnceValues(func() (dir string, err error) { return installedOf("agents") })
-
-// installedOf installs what testdata/name locks. It is kept between runs, for
-// it is large: npm is asked again only when the lock is another.
-func installedOf(name string) (dir string, err error) {
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return "", err
-		}
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	dir = filepath.Join(cache, "rcsupervisor-tests", name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	one, err := os.Create(filepath.Join(dir, "lock"))
-	if err != nil {
-		return "", err
-	}
-	defer one.Close() // other runs of this test wait
-	if err := syscall.Flock(int(one.Fd()), syscall.LOCK_EX); err != nil {
-		return "", err
-	}
-	lock, err := os.ReadFile(filepath.Join("testdata", name, "package-lock.json"))
-	if err != nil {
-		return "", err
-	}
-	marker := filepath.Join(dir, "installed.json")
-	if have, err := os.ReadFile(marker); err == nil && bytes.Equal(have, lock) {
-		return dir, nil
-	}
-	if err := install(filepath.Join("testdata", name), dir); err != nil {
-		return "", err
-	}
-	return dir, os.WriteFile(marker, lock, 0o600)
-}
-
-// install has npm put exactly what the lock says into dir. A download that
-// fails is tried twice.
-func install(from, dir string) (err error) {
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		data, err := os.ReadFile(filepath.Join(from, name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), data, 0o600)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	var out []byte
-	for range 2 {
-		npm := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-		npm.Dir = dir
-		if out, err = npm.CombinedOutput(); err == nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("npm ci: %w\n%s", err, out)
-}
-
-// agentsOf returns the folder of the agents that nobody here wrote. Without
-// node, npm or a registry it says so, and with CI=true that is a failure.
+// agentsOf returns the folder of the agents that nobody here wrote, "" where
+// they can't be had.
 func agentsOf(t *testing.T) string {
 	t.Helper()
-	dir, err := installed()
-	switch {
-	case err == nil:
-		return filepath.Join(dir, "node_modules")
-	case os.Getenv("CI") == "true":
-		t.Fatal(err)
-	}
-	t.Logf("NOT TESTED against agents that others wrote: %v", err)
-	return ""
+	return npmtest.Modules(t, filepath.Join("testdata", "agents"))
 }
 
 // theirs returns a stage for a program, with variables of its own.
