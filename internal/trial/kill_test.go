@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -151,7 +152,11 @@ func (k *killing) kill(c *child) *child {
 func (k *killing) someMoment() {
 	still := time.NewTicker(200 * time.Millisecond)
 	defer still.Stop()
-	for range k.kills.IntN(100) {
+	things := k.kills.IntN(60) // most are killed while they still read what they missed
+	if k.kills.IntN(4) == 0 {
+		things = k.kills.IntN(400)
+	}
+	for range things {
 		still.Reset(200 * time.Millisecond)
 		if !k.happens(still.C) {
 			break
@@ -195,8 +200,11 @@ func (k *killing) quiet(c *child) {
 	if k.orders.Store == durable {
 		all = k.questions()
 	}
-	if err := k.await(k.ctx, all...); err != nil {
-		k.t.Errorf("%v; %d of %d questions are not over\n%s", err, k.open(all), len(all), k.judge())
+	if err := k.await(patiently(k.t, patience), all...); err != nil {
+		v := k.judge()
+		_ = c.cmd.Process.Kill()
+		<-c.exited
+		k.t.Fatalf("%v; %d of %d questions are not over: %v, such as: %s\n%s", err, k.open(all), len(all), v, v.faults[0], c.stderr.Bytes())
 	}
 	c.drain(k.ctx, k.t)
 }
@@ -208,17 +216,20 @@ type stream struct {
 	rng *rand.Rand
 
 	mu    sync.Mutex
-	fresh []*question // asked since the channel was last killed
+	fresh []*question // asked since the last kill, and not over
+	stale []*question // asked before, and not over
 }
 
-// crowd is how many questions wait at most. Of those that are asked while no
-// channel runs, all do.
-const crowd = 12
+// How many questions wait at most: of those asked since the last kill, and of
+// all, which is less than a channel catches up.
+const (
+	crowd = 12
+	queue = 200
+)
 
 func (s *stream) run(ctx context.Context) {
 	for {
-		room := func() bool { return s.open(s.since()) < crowd }
-		if s.server.Await(ctx, room) != nil {
+		if s.server.Await(ctx, s.mayAsk) != nil {
 			return
 		}
 		q := s.askAnywhere(s.rng)
@@ -234,24 +245,20 @@ func (s *stream) run(ctx context.Context) {
 	}
 }
 
-// afresh forgets what has been asked so far.
+// afresh says that there was a kill.
 func (s *stream) afresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fresh = nil
+	s.stale, s.fresh = append(s.stale, s.fresh...), nil
 }
 
-func (s *stream) since() []*question {
+// mayAsk reports whether one more may wait.
+func (s *stream) mayAsk() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	open := s.fresh[:0:0]
-	for _, q := range s.fresh {
-		if !s.over(q) {
-			open = append(open, q)
-		}
-	}
-	s.fresh = open
-	return open
+	s.fresh = slices.DeleteFunc(s.fresh, s.over)
+	s.stale = slices.DeleteFunc(s.stale, s.over)
+	return len(s.fresh) < crowd && len(s.fresh)+len(s.stale) < queue
 }
 
 // causes are those for which a server publishes a message's id again by itself.

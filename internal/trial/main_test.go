@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 
 // patience is when a trial in which nothing comes about any more is given up.
 // It bounds no speed: a trial that does what it should needs a fraction of it.
-const patience = 20 * time.Second
+const patience = 40 * time.Second
 
 // patiently is a context that ends with the test, or with its patience.
 func patiently(t testing.TB, d time.Duration) context.Context {

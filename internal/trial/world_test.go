@@ -200,9 +200,10 @@ func (w *world) open(of []*question) (n int) {
 
 // await waits until all of these are over.
 func (w *world) await(ctx context.Context, of ...*question) error {
+	left := slices.Clone(of)
 	return w.server.Await(ctx, func() bool {
-		of = slices.DeleteFunc(of, w.over)
-		return len(of) == 0
+		left = slices.DeleteFunc(left, w.over)
+		return len(left) == 0
 	})
 }
 
