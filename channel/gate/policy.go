@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"slices"
 	"strings"
 
 	"rcsupervisor/profile"
@@ -13,21 +14,21 @@ type Policy struct {
 	people   map[string]profile.Role
 	rooms    map[string]bool // on; true: only when mentioned
 	ignored  Set
-	siblings Set
+	siblings sorted
 	commands Set  // of members, in lower case
 	askerToo bool // an asker may approve what his question led to
 }
 
 // Compile makes a Policy. siblings are the user ids of this supervisor's other
-// bots on the same server. Where access says two things of one id the
-// narrower holds: blocked before member before owner, a mention asked for
-// before none.
+// bots on the same server; the slice is kept and must not be changed. Where
+// access says two things of one id the narrower holds: blocked before member
+// before owner, a mention asked for before none.
 func Compile(a profile.Access, siblings []string) *Policy {
 	p := &Policy{
 		people:   make(map[string]profile.Role, len(a.People)),
 		rooms:    make(map[string]bool, len(a.Rooms)),
 		ignored:  NewSet(a.IgnoreSenders...),
-		siblings: NewSet(siblings...),
+		siblings: inOrder(siblings),
 		commands: make(Set, len(a.MemberCommands)),
 		askerToo: a.Approvals == "asker",
 	}
@@ -48,6 +49,23 @@ func Compile(a profile.Access, siblings []string) *Policy {
 		p.commands[strings.ToLower(c)] = struct{}{}
 	}
 	return p
+}
+
+// sorted is ids in their order. A thousand bots of one server are siblings of
+// each other, so this is one list for all of them and not a set for each.
+type sorted []string
+
+func inOrder(ids []string) sorted {
+	if slices.IsSorted(ids) {
+		return ids // shared, and never changed
+	}
+	return slices.Sorted(slices.Values(ids))
+}
+
+// Has reports whether id is among them. The empty id never is.
+func (s sorted) Has(id string) bool {
+	_, ok := slices.BinarySearch(s, id)
+	return ok && id != ""
 }
 
 // narrower reports whether role a allows less than b. A role that is none of
