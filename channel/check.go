@@ -36,7 +36,7 @@ func (l *life) check() {
 	}
 	conn, health := l.conn, l.start.Settings.Health
 	l.checkup(checkHearing, func() func() {
-		end := l.proveHearing(health.Check, health.Silence)
+		end := l.proveHearing(health.Silence)
 		return func() { l.condemn(conn, end) }
 	})
 	l.checkup(checkToken, func() func() {
@@ -117,35 +117,39 @@ func (l *life) proveToken() (*rest.Me, *ddp.End) {
 const clockSlack = 15 * time.Second
 
 // proveHearing looks for a room whose newest message the socket should have
-// brought and did not. What a room says of its newest message is not what a
-// thread alone shows, so this finds deafness, not each message that was lost.
-func (l *life) proveHearing(every, silence time.Duration) *ddp.End {
-	if l.hears.age(time.Now()) <= silence {
+// brought and did not, from the moment on up to which all is known to be
+// settled. What a room says of its newest message is not what a thread alone
+// shows, so this finds deafness, not each message that was lost.
+func (l *life) proveHearing(silence time.Duration) *ddp.End {
+	age := l.hears.age(time.Now())
+	since, known := l.store.Cursor("")
+	if age <= silence || !known || len(l.missing) > 0 { // what is being read proves itself
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, checkTimeout)
 	defer cancel()
-	now := l.serverNow()
-	since := now.Add(-every - silence - time.Minute)
-	if began := now.Add(clockSlack - l.hears.age(time.Now())); began.After(since) {
-		since = began
-	}
 	updated, _, err := l.client.Load().Rooms(ctx, since)
 	if err != nil {
 		l.log.Debug("what changed could not be asked", "err", err)
 		return nil
 	}
+	now := l.serverNow()
 	proven := now.Add(-silence)
+	doubt := false
 	for _, r := range updated {
-		if r.Last == nil || !r.Last.Sent.After(since) || r.Last.Sent.After(proven) {
-			continue
-		}
-		if !l.hears.has(r.ID, r.Last.Sent.Time) {
+		switch {
+		case r.Last == nil, !r.Last.Sent.After(since), r.Last.Sent.After(proven), l.hears.has(r.ID, r.Last.Sent.Time):
+		case r.Last.Sent.After(now.Add(clockSlack - age)):
 			return &ddp.End{Reason: healthcheck.Deaf, Err: fmt.Errorf("room %s has a message of %s ago that the socket did not bring",
 				r.ID, now.Sub(r.Last.Sent.Time).Round(time.Second))}
+		case l.rules.Load().listens(r.ID, r.Kind):
+			doubt = true // from about when the connection came to be: it may have been just before
 		}
 	}
-	if proven.After(since) {
+	switch {
+	case doubt:
+		l.intake.fallBehind()
+	case proven.After(since):
 		l.intake.mark(ctx, "", func() { l.provenUntil(proven) })
 	}
 	return nil

@@ -66,7 +66,7 @@ type life struct {
 	profile, userID string
 
 	resumed  chan struct{}    // closed when the last run's questions were taken over
-	missing  sync.Mutex       // held by whoever reads what was missed: one at a time
+	missing  chan struct{}    // filled by whoever reads what was missed: one at a time
 	unread   []unread         // claimed by an earlier run, to be read again; with missing
 	catching atomic.Bool      // there is something to read
 	patience *time.Timer      // of live messages that wait behind missed ones
@@ -90,7 +90,7 @@ type life struct {
 func begin(e Env, start *Start, link Link) (*life, error) {
 	l := &life{
 		env: e, link: link, start: *start, phase: Waiting, log: logger(link),
-		mail: newMailbox(), dirty: make(chan struct{}, 1), resumed: make(chan struct{}),
+		mail: newMailbox(), dirty: make(chan struct{}, 1), resumed: make(chan struct{}), missing: make(chan struct{}, 1),
 		hears: newHearing(), checking: make(map[checkup]bool),
 		profile: start.Profile, userID: start.Credentials.UserID,
 	}

@@ -35,8 +35,12 @@ func (l *life) catchUp(epoch uint64) {
 // changed have to say. It goes on until it is done or the connection has ended,
 // and ends nothing itself.
 func (l *life) readMissed(ctx context.Context, epoch uint64, since time.Time) {
-	l.missing.Lock()
-	defer l.missing.Unlock()
+	select {
+	case l.missing <- struct{}{}:
+		defer func() { <-l.missing }()
+	case <-ctx.Done():
+		return
+	}
 	select {
 	case <-l.resumed:
 	case <-ctx.Done():
@@ -178,6 +182,7 @@ func (m *missed) read(ctx context.Context, s catchup.Stretch) bool {
 	for _, msg := range pass.Messages() {
 		l.intake.feed(heard{message: &msg, room: m.facts[s.Room], name: m.names[s.Room], caughtUp: true})
 	}
+	l.hears.heard(s.Room, pass.Settled())
 	return l.intake.mark(ctx, s.Room, func() { l.intake.caughtUp(m.epoch, s.Room, pass.Settled()) })
 }
 

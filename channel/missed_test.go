@@ -350,3 +350,24 @@ func (h *house) rooms(n int) []pretend.Room {
 	h.rest()
 	return rooms
 }
+
+// What a connection loses in its first moments can't be told from what was said
+// just before it; the next check has it read again, and the connection stays.
+func TestWhatIsLostWhileAConnectionBegins(t *testing.T) {
+	eachVersion(t, func(h *house) {
+		h.server.Break(pretend.Fault{Kind: pretend.Deaf, User: "hermes", For: pretend.Duration(5 * time.Second)})
+		h.up()
+		h.pass(time.Second)
+		h.server.Say(h.owner, h.direct, "lost")
+		h.pass(11 * time.Minute)
+		h.wants(h.direct, "echo: lost")
+		if got := h.super.reasons(); len(got) != 0 {
+			h.t.Errorf("it ended %v", got)
+		}
+		n := h.server.Count(h.bot, "GET im.history")
+		h.pass(time.Hour)
+		if more := h.server.Count(h.bot, "GET im.history") - n; more != 0 {
+			h.t.Errorf("it was read again %d times more", more)
+		}
+	})
+}
