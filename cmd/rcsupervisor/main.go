@@ -47,6 +47,7 @@ func newApp(s streams) *cli.App {
 		HideHelpCommand:      true,
 		EnableBashCompletion: true,
 		Flags:                globalFlags(),
+		Metadata:             map[string]any{}, // what one call remembers
 		Commands: []*cli.Command{
 			demoVerb(s), initVerb(s), addVerb(s), checkVerb(s), runVerb(s),
 			startVerb(s), stopVerb(s), restartVerb(s), suspendVerb(s), resumeVerb(s),

@@ -12,14 +12,14 @@ import (
 
 // hanging writes text after a head, broken at spaces so that it fits, with the
 // lines that follow below its beginning. A word that is longer stays whole. The
-// head may have a colour, on a terminal.
+// head's first word may have a colour, on a terminal.
 func hanging(w io.Writer, head, text string, colour ...string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
 	line, first := head, true
 	flush := func() {
 		line = strings.TrimRight(line, " ")
-		if len(colour) > 0 && strings.HasPrefix(line, head) {
-			line = painted(w, colour[0], head) + line[len(head):]
+		if mark, rest, ok := strings.Cut(line, " "); ok && len(colour) > 0 {
+			line = painted(w, colour[0], mark) + " " + rest
 		}
 		fmt.Fprintln(w, line)
 	}

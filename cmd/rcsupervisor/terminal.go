@@ -134,9 +134,35 @@ func askPassphrase(attempt int) (sealed.Secret, error) {
 	return sealed.NewSecret(string(line)), err
 }
 
-// identityOptions say where the identity is, by the flags.
+// askedOnce asks for a passphrase, and remembers what was typed for the next
+// time that it is needed; one that was wrong is asked for again.
+func askedOnce(ask func(attempt int) (sealed.Secret, error)) func(attempt int) (sealed.Secret, error) {
+	var mu sync.Mutex
+	var typed sealed.Secret
+	return func(attempt int) (sealed.Secret, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if attempt == 1 && !typed.Empty() {
+			return typed, nil
+		}
+		answer, err := ask(attempt)
+		if err == nil {
+			typed = answer
+		}
+		return answer, err
+	}
+}
+
+// identityOptions say where the identity is, by the flags. However often they
+// are used, a passphrase is asked for once.
 func identityOptions(c *cli.Context) sealed.Options {
-	o := sealed.Options{File: c.String("identity"), Passphrase: askPassphrase}
+	const key = "passphrase"
+	ask, ok := c.App.Metadata[key].(func(int) (sealed.Secret, error))
+	if !ok {
+		ask = askedOnce(askPassphrase)
+		c.App.Metadata[key] = ask
+	}
+	o := sealed.Options{File: c.String("identity"), Passphrase: ask}
 	if fd := c.Int("identity-fd"); fd >= 0 {
 		o.FD = &fd
 	}
