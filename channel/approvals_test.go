@@ -376,6 +376,24 @@ func TestWhoCouldDecide(t *testing.T) {
 	}
 }
 
+// Who is in a room may not be known; then it is asked, and time decides.
+func TestMembersThatCantBeAskedFor(t *testing.T) {
+	a := newScripted()
+	inBubble(t, pretend.V9, func(h *house) {
+		h.up()
+		h.server.Break(pretend.Fault{Kind: pretend.ServerError, Route: "groups.members"})
+		h.say(h.member, h.den, "@hermes clean up")
+		turn := a.next(h)
+		turn.events <- wish("p1", "rm -rf build")
+		h.pass(20 * time.Second)
+		_, yes, _ := h.request(h.den)
+		h.say(h.owner, h.den, yes)
+		wantDecided(h, turn, "p1=allow")
+		turn.answer("done")
+		h.pass(time.Second)
+	}, withScript(a))
+}
+
 // on switches a room on, without a mention.
 func (h *house) on(r pretend.Room) pretend.Room {
 	h.start.Access.Rooms = append(slices.Clone(h.start.Access.Rooms), profile.Room{ID: r.ID})

@@ -119,7 +119,7 @@ func (l *life) renew(j judged, k conversation.Key) {
 		return
 	}
 	name := nameOf(k)
-	if !l.staff.renew(name) {
+	if !l.staff.renew(name) && l.rules.Load().bare() {
 		l.say(j, "There is nothing to begin anew here: I keep nothing of earlier questions.")
 		return
 	}

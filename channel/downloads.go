@@ -27,6 +27,9 @@ const (
 	downloadTries = 3
 	maxDocument   = 64 << 10 // bytes of a text that is put into the prompt
 	sniffed       = 512
+	// sizeSlack is what a file may be larger by than a server said: some turn
+	// pictures after they measured them.
+	sizeSlack = 64 << 10
 )
 
 // attached returns the files that came with a message. Servers list the small
@@ -96,7 +99,7 @@ func (l *life) download(ctx context.Context, question string, i int, f chat.File
 	case f.Size > limit:
 		return agent.File{}, errBigFile
 	case f.Size > 0:
-		limit = min(limit, f.Size+f.Size/8) // servers round, and strip what cameras wrote
+		limit = min(limit, 2*f.Size+sizeSlack)
 	}
 	folder := path.Join(downloadsName, folderOf(question))
 	if err := l.files.reserve(folder, limit); err != nil {

@@ -240,6 +240,44 @@ func TestAnOldUploadIsNotRepeated(t *testing.T) {
 	}, withScript(a))
 }
 
+// What the server refuses for a while is sent later, and what it will never take
+// is said.
+func TestAFileTheServerDoesNotTake(t *testing.T) {
+	for _, v := range pretend.Versions() {
+		for name, test := range map[string]struct {
+			prepare func(h *house, route string)
+			sent    int
+			says    string
+		}{
+			"for a while": {func(h *house, route string) {
+				h.server.Break(pretend.Fault{Kind: pretend.RateLimit, Route: route, Delay: pretend.Duration(10 * time.Second), Count: 1})
+			}, 1, "here it is"},
+			"ever": {func(h *house, _ string) { h.server.Set("FileUpload_MaxFileSize", 5) }, 0, "the server did not take it"},
+		} {
+			t.Run(string(v)+" "+name, func(t *testing.T) {
+				a := newScripted()
+				inBubble(t, v, func(h *house) {
+					h.up()
+					route := "rooms.media"
+					if v == pretend.V34 {
+						route = "rooms.upload"
+					}
+					test.prepare(h, route)
+					h.say(h.owner, h.direct, "a report, please")
+					h.sends(a.next(h), "all is well")
+					h.pass(2 * time.Minute)
+					if got := h.shown(h.direct); len(got) != test.sent {
+						h.t.Errorf("sent %q\nlog:\n%s", got, h.super.lines())
+					}
+					if said := strings.Join(h.said(h.direct), "\n"); !strings.Contains(said, test.says) || strings.Contains(said, "tell whether") {
+						h.t.Errorf("the room was told %q", said)
+					}
+				}, withScript(a))
+			})
+		}
+	}
+}
+
 // What an agent may not send is said, and not sent.
 func TestFilesFromElsewhereAreNotSent(t *testing.T) {
 	a := newScripted()
