@@ -5,16 +5,25 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"time"
 
 	"rcsupervisor/channel/conversation"
 	"rcsupervisor/channel/rest"
 )
 
-// learn finds out, once for each connection, what the server and the bot on it
-// are: its version, its clock, how long a message may be, and how people call
-// the bot. Only the clock is needed; what else can't be told now is asked again
-// with the next connection. It reports false when this one ended first.
+// learnEvery is how long what a server is like is believed. All bots of a
+// server come back together after its restart; what they ask then is little.
+const learnEvery = time.Hour
+
+// learn finds out what the server and the bot on it are: its version, its
+// clock, how long a message may be, and how people call the bot. Only the clock
+// is needed; what else can't be told now is asked again with the next
+// connection. It reports false when this one ended first. The caller holds
+// l.missing.
 func (l *life) learn(ctx context.Context) bool {
+	if !l.learned.IsZero() && time.Since(l.learned) < learnEvery && l.rules.Load().self.Username != "" {
+		return true
+	}
 	client := l.client.Load()
 	ok := l.persist(ctx, "the server's version", func(ctx context.Context) error {
 		info, err := client.Info(ctx)
@@ -30,6 +39,7 @@ func (l *life) learn(ctx context.Context) bool {
 	if l.rules.Load().self.Username == "" {
 		l.learnName(ctx, client)
 	}
+	l.learned = time.Now()
 	return ctx.Err() == nil
 }
 
