@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"rcsupervisor/internal/enroll"
+	"rcsupervisor/profile"
 	"rcsupervisor/sealed"
 )
 
@@ -51,6 +52,9 @@ func add(c *cli.Context, s streams) error {
 	name := c.Args().First()
 	if name == "" {
 		return usage(errors.New("add takes the name of a profile"), "rcsupervisor add NAME --server URL")
+	}
+	if !profile.ValidName(name) {
+		return usage(errors.New("that can't be a profile's name: a-z, 0-9, _ and -, 64 at most, beginning with a letter or digit"), "rcsupervisor add NAME --server URL")
 	}
 	if c.String("server") == "" {
 		return usage(errors.New("on which server? --server is missing"), "rcsupervisor add "+shown(name)+" --server https://chat.example.org")

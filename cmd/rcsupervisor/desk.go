@@ -19,6 +19,7 @@ import (
 	"rcsupervisor/internal/enroll"
 	"rcsupervisor/internal/people"
 	"rcsupervisor/internal/worker"
+	"rcsupervisor/profile"
 	"rcsupervisor/sealed"
 )
 
@@ -26,9 +27,16 @@ import (
 // does the same itself, at a desk of its own, under the locks that keep a
 // supervisor from starting meanwhile.
 
+// allNames stands in a name's place for what is asked of all of them.
+const allNames = "-"
+
 // carryOut asks the supervisor for a verb of one profile, or else does it here.
 func carryOut[Wish, Result any](c *cli.Context, s streams, verb, name string, wish Wish, here func(context.Context, *enroll.Desk) (Result, error)) (Result, error) {
 	var result Result
+	if name != allNames && !profile.ValidName(name) {
+		// It is not repeated: what is no name may be a secret in the wrong place.
+		return result, &enroll.Error{Text: "no such profile: that can't be a name", Try: "rcsupervisor status", Err: enroll.ErrNoProfile}
+	}
 	w := &waiting{out: s.err}
 	defer w.done()
 	client, err := supervisorOf(c)

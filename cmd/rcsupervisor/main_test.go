@@ -59,7 +59,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Deadline:            time.Now().Add(90 * time.Second),
+		Deadline:            time.Now().Add(4 * time.Minute),
 		Setup: func(env *testscript.Env) error {
 			if plainDir != "" {
 				env.Setenv("PATH", plainDir+string(os.PathListSeparator)+env.Getenv("PATH"))

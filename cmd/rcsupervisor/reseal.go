@@ -58,7 +58,7 @@ func reseal(c *cli.Context, s streams) error {
 }
 
 func resealWith(c *cli.Context, s streams, wish enroll.ResealWish) (enroll.Resealed, error) {
-	name := "-" // no name: the host's
+	name := allNames
 	if !wish.All {
 		name = wish.Names[0]
 	}

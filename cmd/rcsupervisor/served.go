@@ -49,7 +49,9 @@ func deskVerbs(c *cli.Context, super *supervisor.Supervisor, keys *supervisor.Ke
 				if err := super.Stop(ctx, name); err != nil && !errors.Is(err, supervisor.ErrNoProfile) {
 					return enroll.Removed{}, err
 				}
-				return desk.Remove(ctx, by, name, w)
+				removed, err := desk.Remove(ctx, by, name, w)
+				_ = super.Rescan(ctx) // what is wrong with other homes is nothing new
+				return removed, err
 			}),
 		verbOf(control.Verb{Name: "reseal", Unknown: true}, func(w enroll.ResealWish) string { return flagWord("new-identity", w.NewIdentity) },
 			func(ctx context.Context, by enroll.Caller, _ string, w enroll.ResealWish) (enroll.Resealed, error) {
@@ -73,7 +75,9 @@ func verbOf[Wish, Result any](v control.Verb, note func(Wish) string, do func(co
 		if err := c.Decode(&w); err != nil {
 			return nil, err
 		}
-		c.Note(cut(printable(note(w)), 200))
+		if text := note(w); !enroll.HoldsToken(text) {
+			c.Note(cut(printable(text), 200))
+		}
 		r, err := do(ctx, enroll.Caller{UID: c.Peer.UID, Operator: c.Peer.Admin()}, c.Profile, w)
 		return r, crossing(err)
 	}

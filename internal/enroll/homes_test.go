@@ -87,6 +87,26 @@ func TestAFailedEditGivesNothing(t *testing.T) {
 	}
 }
 
+// A token in the place of an id is refused, and repeated nowhere.
+func TestATokenIsNoID(t *testing.T) {
+	h := newHouse(t)
+	h.add("alice", h.ada)
+	h.server.RevokeTokens(h.bob)
+	for what, err := range map[string]error{
+		"people": second(h.People(t.Context(), Operator, "alice", PersonWish{Do: "let-in", ID: h.ada.Token})),
+		"rooms":  second(h.Rooms(t.Context(), Operator, "alice", RoomWish{Do: "on", ID: h.ada.Token})),
+		"named":  second(h.People(t.Context(), Operator, "alice", PersonWish{Do: "let-in", ID: "@" + h.ada.Token})),
+	} {
+		if !errors.Is(err, ErrUnlikely) {
+			t.Errorf("%s: %v", what, err)
+		}
+		h.hintOf(err)
+	}
+	if strings.Contains(h.tree("alice"), h.ada.Token) {
+		t.Error("it was written down")
+	}
+}
+
 // A stranger who asked is called what he called himself where the server can't
 // be asked, and his request is settled by whatever is decided.
 func TestRequestsAreSettled(t *testing.T) {

@@ -42,6 +42,9 @@ func LooksLikeToken(id string) bool {
 	return tokenShape.MatchString(id) || len(id) >= 40
 }
 
+// HoldsToken reports whether a word of text has the shape of a token.
+func HoldsToken(text string) bool { return tokenShape.MatchString(text) }
+
 // LooksLikeID reports whether what was given as a token is a user id.
 func LooksLikeID(token string) bool {
 	m := idShape.FindStringSubmatch(token)

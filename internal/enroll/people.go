@@ -107,6 +107,9 @@ func (d *Desk) changePerson(ctx context.Context, r *visit, reading profile.Readi
 // and a name can't be.
 func (d *Desk) person(ctx context.Context, r *visit, reading profile.Reading, w PersonWish) (p profile.Person, note string, err error) {
 	name, byName := strings.CutPrefix(w.ID, "@")
+	if LooksLikeToken(w.ID) {
+		return p, "", unlikely("rcsupervisor people "+r.name+" "+w.Do+" ID", "that looks like a token, not like a user id")
+	}
 	if w.ID == "" || name == "" {
 		return p, "", unlikely("rcsupervisor people "+r.name+" "+w.Do+" ID", "whom? a user id, or @ and a username")
 	}

@@ -42,6 +42,9 @@ func (d *Desk) Rooms(ctx context.Context, by Caller, name string, w RoomWish) (H
 	if w.Do != "" && !slices.Contains(RoomActs, w.Do) {
 		return Hall{}, unlikely("rcsupervisor rooms "+name+" on ID", "no such act on rooms%s", meant(w.Do, RoomActs))
 	}
+	if LooksLikeToken(w.ID) {
+		return Hall{}, unlikely("rcsupervisor rooms "+name, "that looks like a token, not like a room")
+	}
 	if w.Do != "" && strings.TrimPrefix(w.ID, "#") == "" {
 		return Hall{}, unlikely("rcsupervisor rooms "+name, "which room? a room id, or # and a name")
 	}
