@@ -146,7 +146,7 @@ func TestNoSecretShowsAnywhere(t *testing.T) {
 	step(0, "", "import", "ivy", "--agent", "echo", "--scrub")
 	step(0, "", "remove", "ivy")
 
-	daemon := w.command("", "run", "--isolation", "shared", "--allow-root")
+	daemon := w.command("", "run", "--isolation", "process", "--allow-root")
 	var log bytes.Buffer
 	daemon.Stdout, daemon.Stderr = &log, &log
 	must(t, daemon.Start())
@@ -192,6 +192,9 @@ func TestNoSecretShowsAnywhere(t *testing.T) {
 	}
 	if log.Len() == 0 || len(proc.pids) < 10 || len(proc.seen["environ"]) == 0 || len(proc.seen["cmdline"]) == 0 {
 		t.Errorf("not much was looked at: %d processes, %d bytes of log", len(proc.pids), log.Len())
+	}
+	if !bytes.Contains(proc.seen["cmdline"], []byte("\x00channel")) {
+		t.Error("no channel's process was seen")
 	}
 	for name, data := range proc.seen {
 		if holdsRun(data, secrets...) {
