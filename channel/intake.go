@@ -335,8 +335,7 @@ func (in *intake) claimOnce(asking []*judged) (left []*judged) {
 		case err == nil:
 			j.fresh = fresh
 		case errors.Is(err, dedup.ErrTooLarge): // and will be; see [dedup.Store]
-			in.life.tally.ignored("malformed")
-			j.verdict.Action = gate.Ignore
+			j.verdict = gate.Verdict{Action: gate.Ignore, Step: "malformed"}
 		default:
 			mu.Lock()
 			defer mu.Unlock()

@@ -25,14 +25,14 @@ func (l *life) learn(ctx context.Context) bool {
 		return true
 	}
 	client := l.client.Load()
-	ok := l.persist(ctx, "the server's version", func(ctx context.Context) error {
+	err := l.persist(ctx, "the server's version", func(ctx context.Context) error {
 		info, err := client.Info(ctx)
 		if err == nil {
 			l.oldTyping.Store(!info.AtLeast(4, 0))
 		}
 		return err
 	})
-	if !ok {
+	if err != nil && !errors.Is(err, errGaveUp) {
 		return false
 	}
 	l.learnSize(ctx, client)

@@ -65,7 +65,9 @@ func (l *life) readMissed(ctx context.Context, epoch uint64, since time.Time) {
 			return
 		}
 	}
-	l.intake.mark(ctx, "", func() { l.provenUntil(m.asOf) })
+	if !m.skipped {
+		l.intake.mark(ctx, "", func() { l.provenUntil(m.asOf) })
+	}
 }
 
 // born is the name of no room under which the store keeps when the profile was
@@ -110,6 +112,7 @@ type missed struct {
 	facts     map[string]gate.Room
 	names     map[string]string
 	budget    catchup.Budget
+	skipped   bool // something could not be read, and is left to another time
 }
 
 // plan asks which rooms changed, and holds live messages back in those alone.
@@ -122,11 +125,11 @@ func (m *missed) plan(ctx context.Context, online time.Time) bool {
 	first, _ := l.store.Cursor(born)
 	moments := catchup.Moments{Born: first, Online: online, Now: now.Add(clockError), Age: m.rules.settings.Limits.CatchUp}
 	var rooms []catchup.Room
-	ok := l.persist(ctx, "what changed", func(ctx context.Context) (err error) {
+	err := l.persist(ctx, "what changed", func(ctx context.Context) (err error) {
 		rooms, err = m.changed(ctx, moments.Since())
 		return err
 	})
-	if !ok {
+	if m.skipped = errors.Is(err, errGaveUp); err != nil && !m.skipped {
 		return false
 	}
 	m.stretches = catchup.Plan(rooms, moments)
@@ -171,8 +174,11 @@ func (m *missed) changed(ctx context.Context, since time.Time) ([]catchup.Room, 
 func (m *missed) read(ctx context.Context, s catchup.Stretch) bool {
 	l := m.life
 	pass := catchup.NewPass(s, &m.budget, func(msg chat.Message) bool { return m.wanted(msg) })
-	ok := l.persist(ctx, "what was said in a room", func(ctx context.Context) error { return m.pages(ctx, s, pass) })
-	if !ok {
+	switch err := l.persist(ctx, "what was said in a room", func(ctx context.Context) error { return m.pages(ctx, s, pass) }); {
+	case errors.Is(err, errGaveUp):
+		m.skipped = true // its cursor stays
+		return true
+	case err != nil:
 		return false
 	}
 	if n, span := pass.Missed(); n > 0 {
@@ -223,26 +229,49 @@ func (m *missed) wanted(msg chat.Message) bool {
 	return !m.life.intake.knows(heard{message: &msg})
 }
 
-// persist asks a server for something until it is told, or ctx has ended, which
-// it reports with false. What the bot may not ask, or no longer, counts as told.
-func (l *life) persist(ctx context.Context, what string, ask func(context.Context) error) bool {
+// errGaveUp is what persist ends with when a server answers, and never usefully.
+var errGaveUp = errors.New("the server does not say")
+
+// stubborn is how often a server may answer with what is no answer, for a
+// reason that doesn't pass by itself.
+const stubborn = 4
+
+// persist asks a server for something until it is told. What the bot may not
+// ask, or no longer, counts as told. It ends with errGaveUp, or with ctx.
+func (l *life) persist(ctx context.Context, what string, ask func(context.Context) error) error {
 	for try := 0; ; try++ {
 		err := ask(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return false
+			return context.Cause(ctx)
 		case err == nil:
-			return true
+			return nil
 		case errors.Is(err, rest.ErrRoomGone), errors.Is(err, rest.ErrForbidden), errors.Is(err, rest.ErrNotFound):
 			l.log.Info("a question about what was missed is not answered", "what", what, "err", err)
-			return true
+			return nil
+		case lasting(err) && try+1 == stubborn:
+			l.log.Warn("what was missed can't be read", "what", what, "err", err)
+			return errGaveUp
 		case try == 0:
 			l.log.Warn("what was missed can't be read yet", "what", what, "err", err)
 		}
 		if !pause(ctx, max(askAgain(try), l.asked(err))) {
-			return false
+			return context.Cause(ctx)
 		}
 	}
+}
+
+// lasting reports whether a failure may well be there the next time, too.
+func lasting(err error) bool {
+	e, ok := errors.AsType[*rest.Error](err)
+	if !ok {
+		return false
+	}
+	switch e.Kind {
+	case rest.ErrInvalid, rest.ErrMalformed, rest.ErrTooLarge, rest.ErrTwoFactor, rest.ErrNoRoute, rest.ErrRedirected:
+		return true
+	}
+	return false
 }
 
 // askAgain is how long a server is left alone after try failures.

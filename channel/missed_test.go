@@ -371,3 +371,44 @@ func TestWhatIsLostWhileAConnectionBegins(t *testing.T) {
 		}
 	})
 }
+
+// One room, or one question of the last run, of which a server says nothing
+// useful does not keep the others from being read; and its cursor stays.
+func TestWhatCannotBeReadHoldsUpNothing(t *testing.T) {
+	a := newScripted()
+	inBubble(t, pretend.V9, func(h *house) {
+		h.up()
+		h.pass(20 * time.Minute)
+		h.say(h.owner, h.lab, "@hermes one")
+		h.pass(time.Millisecond)
+		h.say(h.owner, h.lab, "@hermes two") // claimed, behind the one that runs
+		a.next(h)
+		h.again()
+		*a = *newScripted()
+		h.server.Say(h.owner, h.direct, "missed")
+		h.server.Say(h.owner, h.den, "@hermes missed too")
+		mend := h.server.Break(pretend.Fault{Kind: pretend.ServerError, Route: "chat.getMessage", Code: 400, Text: "odd"})
+		history := h.server.Break(pretend.Fault{Kind: pretend.ServerError, Route: "im.history", Code: 400, Text: "odd"})
+		h.run()
+		if turn := a.next(h); turn.Message.Text != "missed too" {
+			h.t.Errorf("asked %q", turn.Message.Text)
+		} else {
+			turn.answer("here")
+		}
+		h.pass(2 * time.Minute)
+		mend()
+		history()
+		h.server.Break(pretend.Fault{Kind: pretend.Drop})
+		var asked []string
+		for range 2 {
+			turn := a.next(h)
+			asked = append(asked, turn.Message.Text)
+			turn.answer("to " + turn.Message.Text)
+		}
+		slices.Sort(asked)
+		if !slices.Equal(asked, []string{"missed", "two"}) {
+			h.t.Errorf("asked %q", asked)
+		}
+		a.none(h)
+	}, func(h *house) { *a = *newScripted(); withAgent(a)(h) })
+}

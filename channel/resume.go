@@ -82,32 +82,38 @@ func (l *life) takeProgressAway(of []dedup.Question) {
 // present text. It reports false when the connection ended first; what is left
 // then is the next one's. The caller holds l.missing.
 func (l *life) reread(ctx context.Context) bool {
+	var later []unread
 	for len(l.unread) > 0 {
-		if !l.rereadOne(ctx, l.unread[0]) {
+		switch err := l.rereadOne(ctx, l.unread[0]); {
+		case errors.Is(err, errGaveUp):
+			later = append(later, l.unread[0])
+		case err != nil:
+			l.unread = append(later, l.unread...)
 			return false
 		}
 		l.unread = l.unread[1:]
 	}
+	l.unread = later
 	return true
 }
 
-func (l *life) rereadOne(ctx context.Context, q unread) bool {
+func (l *life) rereadOne(ctx context.Context, q unread) error {
 	var m chat.Message
 	gone := false
-	ok := l.persist(ctx, "a question of the last run", func(ctx context.Context) (err error) {
+	err := l.persist(ctx, "a question of the last run", func(ctx context.Context) (err error) {
 		m, err = l.client.Load().Message(ctx, q.ID.Message)
 		gone = errors.Is(err, rest.ErrNotFound) || errors.Is(err, rest.ErrForbidden) || errors.Is(err, rest.ErrRoomGone)
 		return err
 	})
-	if !ok {
-		return false
+	if err != nil {
+		return err
 	}
 	if gone || m.RoomID != q.Room {
 		l.tally.ignored("gone")
 		l.talks.Say(q.ID, conversation.Key{Room: q.Room, Thread: q.Thread})
-		return true
+		return nil
 	}
 	m.Sent = chat.At(q.ID.At) // the record's own, whatever the server says now
 	l.intake.feed(heard{message: &m, caughtUp: true, claimed: true})
-	return true
+	return nil
 }
