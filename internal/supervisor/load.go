@@ -42,7 +42,7 @@ func (t Tenant) Load() (channel.Start, error) {
 	if err != nil {
 		return channel.Start{}, unready(healthcheck.BadConfig, err)
 	}
-	ca, err := readCA(context.Background(), profile.Reading{Profile: profile.Profile{Home: t.Path}}, settings.CAFile)
+	ca, err := readCA(context.Background(), profile.Reading{Profile: profile.Profile{Home: t.Path, Owner: dir.Owner().UID}}, settings.CAFile)
 	if err != nil {
 		return channel.Start{}, unready(healthcheck.BadConfig, err)
 	}

@@ -2,7 +2,9 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -173,7 +175,10 @@ func readCA(ctx context.Context, r profile.Reading, path string) ([]byte, error)
 	}
 	read := make(chan file, 1) // a file system that hangs keeps the goroutine, and nobody else
 	go func() {
-		data, err := readOwned(path)
+		data, err := readOwned(path, r.Owner)
+		if err != nil {
+			err = &caError{path: path, home: r.Home, err: err}
+		}
 		read <- file{data, err}
 	}()
 	timeout := time.NewTimer(caTimeout)
@@ -188,15 +193,41 @@ func readCA(ctx context.Context, r profile.Reading, path string) ([]byte, error)
 	}
 }
 
-func readOwned(path string) ([]byte, error) {
+// readOwned reads a file of one owner, in a folder of his: root reads nothing
+// for a tenant that the tenant could not read himself.
+func readOwned(path string, owner int) ([]byte, error) {
 	dir, err := ownerfs.Open(filepath.Dir(path))
 	if err != nil {
-		return nil, fmt.Errorf("tls.ca_file: %w", err)
+		return nil, err
 	}
 	defer dir.Close()
-	data, _, err := dir.ReadFile(filepath.Base(path), caBytes)
-	if err != nil {
-		return nil, fmt.Errorf("tls.ca_file: %w", err)
+	if dir.Owner().UID != owner {
+		return nil, ownerfs.ErrForeign
 	}
-	return data, nil
+	data, _, err := dir.ReadFile(filepath.Base(path), caBytes)
+	return data, err
+}
+
+// A caError is a tls.ca_file that can't be used.
+type caError struct {
+	path, home string
+	err        error
+}
+
+func (e *caError) Error() string {
+	why := e.err
+	for _, known := range []error{ownerfs.ErrForeign, fs.ErrNotExist, ownerfs.ErrTooLarge, ownerfs.ErrLink} {
+		if errors.Is(why, known) {
+			why = known
+		}
+	}
+	return fmt.Sprintf("tls.ca_file: %s must be a file of the home's owner, in a folder of his: %v", ownerfs.Quote(e.path), why)
+}
+
+func (e *caError) Unwrap() error { return e.err }
+
+// Hint returns the command that mends it.
+func (e *caError) Hint() string {
+	own := filepath.Join(e.home, profile.Folder, "ca.pem")
+	return fmt.Sprintf("cp %s %s, and tls: {ca_file: %s/ca.pem}", ownerfs.Quote(e.path), ownerfs.Quote(own), profile.Folder)
 }
