@@ -225,12 +225,12 @@ func BenchmarkDecodeAndGate(b *testing.B) {
 }
 
 // BenchmarkSaturation is how many answers 20 echo bots in this process give in a
-// second, when each has 16 people who ask again as soon as they are answered;
+// second, when each has 32 people who ask again as soon as they are answered;
 // the server and the people are another process. Durable is the channel as it
 // runs; the baselines are the same with stores in memory, and a bare bot, which
 // answers what it hears and remembers nothing. Run it with -benchtime 20000x.
 func BenchmarkSaturation(b *testing.B) {
-	const bots, people = 20, 16
+	const bots, people = 20, 32
 	measure := func(b *testing.B, open func(*testing.B, *stand) (stop func())) {
 		st := openStand(b, stall{Bots: bots, People: people})
 		stop := open(b, st)
