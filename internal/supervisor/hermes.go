@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"rcsupervisor/healthcheck"
@@ -110,12 +111,36 @@ func hermesLockDir(owner int) string {
 			return filepath.Join(dir, "hermes", "gateway-locks")
 		}
 	}
-	u, err := user.LookupId(strconv.Itoa(owner))
-	if err != nil || !filepath.IsAbs(u.HomeDir) {
+	home := homeOf(owner)
+	if home == "" {
 		return ""
 	}
-	return filepath.Join(u.HomeDir, ".local", "state", "hermes", "gateway-locks")
+	return filepath.Join(home, ".local", "state", "hermes", "gateway-locks")
 }
+
+// userHomes are the home folders of users, as last looked up. A thousand
+// profiles of one owner ask for the same one.
+var userHomes sync.Map // uid to userHome
+
+type userHome struct {
+	dir string
+	at  time.Time
+}
+
+func homeOf(uid int) string {
+	if h, ok := userHomes.Load(uid); ok && time.Since(h.(userHome).at) < lookUpEvery {
+		return h.(userHome).dir
+	}
+	dir := ""
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil && filepath.IsAbs(u.HomeDir) {
+		dir = u.HomeDir
+	}
+	userHomes.Store(uid, userHome{dir, time.Now()})
+	return dir
+}
+
+// lookUpEvery is how long what the user database said is believed.
+const lookUpEvery = 5 * time.Minute
 
 // live reports whether the process that took the lock runs as a gateway.
 func (l hermesLock) live() bool {

@@ -25,6 +25,7 @@ type keeper struct {
 
 	reading profile.Reading // the home as it was last read
 	first   bool            // the home was looked at
+	counted bool            // its agent runs as our own user
 	enabled bool            // by the last channel.yaml that could be read
 	inUse   profile.Grants  // what its files give, as far as people said so
 	pending []profile.Widening
@@ -87,6 +88,8 @@ func (k *keeper) run() {
 		k.timer.Stop()
 		k.servers.leave(k.name)
 		k.freeBot()
+		k.leaving = true
+		k.publish()
 		k.left(k)
 		for _, change := range k.mail.close() {
 			change()

@@ -40,7 +40,6 @@ func (s *Supervisor) shareSiblings(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		s.countAgents()
 		if s.registry.claimed() == shared {
 			continue
 		}
@@ -70,16 +69,21 @@ func (k *keeper) kinChanged() {
 	k.live.Command(channel.Apply{Settings: s.Settings, Access: s.Access, Credentials: s.Credentials, Siblings: s.Siblings, CA: s.CA})
 }
 
-// countAgents notes whether more than one profile's agent runs as our own user,
-// so that each could look into the other's home.
-func (s *Supervisor) countAgents() {
-	n := 0
-	for _, v := range s.views(Everybody) {
-		if v.owner == os.Geteuid() && v.kind != "" && v.kind != "echo" && v.history.State != healthcheck.Off {
-			n++
-		}
+// countAgent notes whether this profile's agent runs as our own user. With a
+// second one each could look into the other's home, which all of them say.
+func (k *keeper) countAgent(v *view) {
+	own := v.owner == os.Geteuid() && v.kind != "" && v.kind != "echo" && v.history.State != healthcheck.Off && !k.leaving
+	if own == k.counted {
+		return
 	}
-	if s.oneUID.Swap(n > 1) != (n > 1) {
-		s.each(func(k *keeper) { k.tell(func() { k.observe(false) }) })
+	k.counted = own
+	step := int32(-1)
+	if own {
+		step = 1
+	}
+	now := k.agentsOfOurs.Add(step)
+	before := now - step
+	if (before > 1) != (now > 1) {
+		k.each(func(o *keeper) { o.tell(func() { o.observe(false) }) })
 	}
 }

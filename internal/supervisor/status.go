@@ -93,6 +93,7 @@ func (k *keeper) publish() {
 		v.fault, v.faultTry = k.fault.Err.Error(), cmp.Or(k.fault.Try, "rcsupervisor check "+k.name)
 	}
 	v.agent = k.agentSince(v)
+	k.countAgent(v)
 	v.warnings = k.warnings(v)
 	k.view.Store(v)
 }

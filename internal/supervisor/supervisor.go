@@ -26,12 +26,14 @@ type Supervisor struct {
 	watch    watchman
 	feed     feed
 	kin      kin
-	polled   atomic.Bool   // files are watched by polling
-	oneUID   atomic.Bool   // more than one agent runs as our own user
-	seals    chan struct{} // places to open envelopes at the same time
-	group    sync.WaitGroup
-	work     context.Context // ends when nothing of the supervisor shall go on; set by Run
-	began    time.Time
+	polled   atomic.Bool // files are watched by polling
+
+	agentsOfOurs atomic.Int32 // profiles whose agent runs as our own user
+
+	seals chan struct{} // places to open envelopes at the same time
+	group sync.WaitGroup
+	work  context.Context // ends when nothing of the supervisor shall go on; set by Run
+	began time.Time
 
 	mu      sync.Mutex
 	keepers map[string]*keeper

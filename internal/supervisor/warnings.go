@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"os"
 	"time"
 
 	"rcsupervisor/healthcheck"
@@ -27,7 +26,7 @@ func (k *keeper) warnings(v *view) []healthcheck.Warning {
 	if k.inUse.Access.AllowContextReferences {
 		warn("references-allowed", "")
 	}
-	if k.oneUID.Load() && v.kind != "" && v.kind != "echo" && v.owner == os.Geteuid() {
+	if k.counted && k.agentsOfOurs.Load() > 1 {
 		warn("one-uid", "")
 	}
 	if k.polled.Load() {
