@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"rcsupervisor/channel/gate"
@@ -18,8 +17,6 @@ const (
 	peopleKept  = 1000
 	personFresh = time.Hour
 	personAgain = 5 * time.Minute // after a server that would not say
-	rosterFresh = 10 * time.Minute
-	rosterAgain = 30 * time.Second
 	clockAgain  = time.Minute
 	freshTouch  = 10 * time.Second // a message that was touched later says what time it is
 )
@@ -252,50 +249,4 @@ func (l *life) facts(id string) (gate.Room, string, error) {
 // administrators have.
 func (l *life) mayPost(roles []string) bool {
 	return slices.Contains(roles, "owner") || slices.Contains(roles, "moderator") || l.rules.Load().admin
-}
-
-// A roster is the rooms that the bot is in, as subscriptions.get last said.
-type roster struct {
-	mu    sync.Mutex
-	asked time.Time
-	rooms map[string]membership
-}
-
-// A membership of the bot in one room.
-type membership struct {
-	member bool
-	joined time.Time
-	roles  []string
-}
-
-// of returns the bot's membership of a room. All are asked for at once, and not
-// often.
-func (r *roster) of(ctx context.Context, client *rest.Client, room string) (membership, error) {
-	r.mu.Lock()
-	m, age := r.rooms[room], time.Since(r.asked)
-	r.mu.Unlock()
-	if m.member && age < rosterFresh || age < rosterAgain {
-		return m, nil
-	}
-	rooms, err := r.ask(ctx, client)
-	if err != nil {
-		return membership{}, err
-	}
-	return rooms[room], nil
-}
-
-// ask asks for all memberships.
-func (r *roster) ask(ctx context.Context, client *rest.Client) (map[string]membership, error) {
-	subs, _, err := client.Subscriptions(ctx, time.Time{})
-	if err != nil {
-		return nil, err
-	}
-	rooms := make(map[string]membership, len(subs))
-	for _, s := range subs {
-		rooms[s.RoomID] = membership{member: true, joined: s.Joined.Time, roles: s.Roles}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.rooms, r.asked = rooms, time.Now()
-	return rooms, nil
 }
