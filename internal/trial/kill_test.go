@@ -112,8 +112,11 @@ func (k *killing) run(kills int, rng *rand.Rand) {
 	ctx, cancel := context.WithCancel(k.ctx)
 	defer cancel()
 	c := k.begin(k.t, k.orders)
-	if k.n == 0 { // what was said before a bot was first online is not its to answer
+	if k.n == 0 {
+		// What was said before a bot was first online is not its to answer; that
+		// it was is known, and written, before it answers anything.
 		must(k.t, c.await(k.ctx, online))
+		must(k.t, k.await(k.ctx, k.askAnywhere(rng)))
 	}
 	stream := &stream{world: k.world, rng: rng}
 	var asking sync.WaitGroup

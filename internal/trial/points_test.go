@@ -14,6 +14,7 @@ type outcome string
 const (
 	answered    outcome = "answered"
 	interrupted outcome = "interrupted"
+	either      outcome = "answered or interrupted"
 )
 
 // points are all moments between two durable steps of a question with three
@@ -71,10 +72,20 @@ func TestEveryPoint(t *testing.T) {
 			w.begin(t, orders{Crash: at}).mustEndAt(ctx, t)
 
 			last := w.begin(t, orders{})
-			w.mustBecome(ctx, t, missed, c.want)
+			w.mustBecome(ctx, t, missed, whenMissed(c.point, c.want))
 			w.mustEnd(ctx, t, last, w.ask(w.personOf(room), room, ""))
 		})
 	}
+}
+
+// whenMissed is what becomes of a question that was read from its room's
+// history. There the cursor moves when the whole room was read, by which time
+// the agent may have been given the question.
+func whenMissed(p point, want outcome) outcome {
+	if p == before(atMove) || p == after(atMove) {
+		return either
+	}
+	return want
 }
 
 // A process that ends at any point of finishing what another left keeps it too.
@@ -86,7 +97,7 @@ func TestEveryPairOfPoints(t *testing.T) {
 			}
 			want := c.want
 			if want == answered && state(c.point) < state(after(atGive)) && state(d.point) >= state(c.point) {
-				want = d.want // the second process gives it to the agent, and may end there
+				want = whenMissed(d.point, d.want) // the second process gives it to the agent, and may end there
 			}
 			t.Run(name(c.point)+","+name(d.point), func(t *testing.T) {
 				t.Parallel()
