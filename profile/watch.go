@@ -43,7 +43,7 @@ type Watcher struct {
 	log      *slog.Logger
 	notify   func() (notifier, error)
 	updates  chan Update
-	requests chan chan *Snapshot
+	requests chan request
 	done     chan struct{} // closed when Run returns
 
 	watches watches
@@ -58,6 +58,9 @@ type Watcher struct {
 	all   burst             // events about which homes there are
 	next  time.Time         // of the next scan for its own sake
 	tries map[string]*retry // files that did not parse, by folder
+
+	asking []chan struct{} // of those who asked for a scan whose update was not taken yet
+	asked  bool            // the scan under way was asked for
 }
 
 // A retry of a home whose file did not parse.
@@ -70,7 +73,7 @@ type retry struct {
 func NewWatcher(opts Options, log *slog.Logger) *Watcher {
 	return &Watcher{
 		scanner: NewScanner(opts), log: log, notify: newInotify,
-		updates: make(chan Update), requests: make(chan chan *Snapshot), done: make(chan struct{}),
+		updates: make(chan Update), requests: make(chan request), done: make(chan struct{}),
 		told: map[string]Reading{}, now: map[string]Reading{}, homes: map[string]*burst{}, tries: map[string]*retry{},
 	}
 }
@@ -83,21 +86,35 @@ func (w *Watcher) Updates() <-chan Update { return w.updates }
 // Rescan has all homes looked at now and returns what was found; the updates
 // tell of it too. It fails when ctx is done or Run has returned.
 func (w *Watcher) Rescan(ctx context.Context) (*Snapshot, error) {
-	reply := make(chan *Snapshot, 1)
+	snap, _, err := w.Look(ctx)
+	return snap, err
+}
+
+// A request is somebody who wants all homes looked at.
+type request struct {
+	snap chan *Snapshot // capacity 1
+	told chan struct{}  // closed once the update that tells of it was taken
+}
+
+// Look is Rescan for whoever has to know when the update that tells of what was
+// found was taken: told is closed then, and at once when there is nothing to
+// tell. It is not closed when Run has returned.
+func (w *Watcher) Look(ctx context.Context) (snap *Snapshot, told <-chan struct{}, err error) {
+	r := request{make(chan *Snapshot, 1), make(chan struct{})}
 	select {
-	case w.requests <- reply:
+	case w.requests <- r:
 	case <-w.done:
-		return nil, errStopped
+		return nil, nil, errStopped
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
 	select {
-	case snap := <-reply:
-		return snap, nil
+	case snap := <-r.snap:
+		return snap, r.told, nil
 	case <-w.done:
-		return nil, errStopped
+		return nil, nil, errStopped
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
 }
 
@@ -133,6 +150,7 @@ func (w *Watcher) step(ctx context.Context, timer *time.Timer) {
 	select {
 	case <-ctx.Done():
 	case out <- update:
+		w.answer()
 		w.told, w.toldOf, w.toldWhy = maps.Clone(w.now), w.snap, w.polling()
 		w.pending = nil
 	case e, ok := <-events:
@@ -148,15 +166,26 @@ func (w *Watcher) step(ctx context.Context, timer *time.Timer) {
 		}
 		w.next = time.Time{} // events were lost: look at everything
 	case reply := <-w.requests:
+		w.asked = true
 		w.scan(ctx)
+		w.asked = false
+		w.asking = append(w.asking, reply.told)
 		w.compare()
 		if ctx.Err() == nil {
-			reply <- w.snap
+			reply.snap <- w.snap
 		}
 	case <-timer.C:
 		w.work(ctx)
 		w.compare()
 	}
+}
+
+// answer tells those who asked for a scan that what it found was told.
+func (w *Watcher) answer() {
+	for _, told := range w.asking {
+		close(told)
+	}
+	w.asking = nil
 }
 
 func (w *Watcher) open() {
@@ -193,6 +222,11 @@ func (w *Watcher) compare() {
 	if w.snap == nil {
 		return
 	}
+	defer func() {
+		if w.pending == nil {
+			w.answer()
+		}
+	}()
 	u := Update{Changes: changes(w.told, w.now), Unnamed: w.snap.Unnamed, Problems: w.snap.Problems, Polling: w.polling()}
 	if len(u.Changes) > 0 || !sameSurroundings(w.toldOf, w.snap) || u.Polling != w.toldWhy {
 		w.pending = &u
@@ -324,7 +358,9 @@ func (w *Watcher) scan(ctx context.Context) {
 // then what was stays for a moment longer.
 func (w *Watcher) take(r Reading) {
 	was, known := w.now[r.Name]
-	if !known || sameReading(was, r) || !halfWritten(was, r) {
+	// Whoever asks for a scan has written what there is to write; only what an
+	// empty access.yaml takes away is not given back so easily.
+	if !known || sameReading(was, r) || !halfWritten(was, r) || w.asked && !r.emptied {
 		delete(w.tries, r.Home)
 		w.now[r.Name] = r
 		return

@@ -23,17 +23,23 @@ func spreadFlag() cli.Flag {
 	return &cli.DurationFlag{Name: "spread", Usage: "one after another, evenly over so `LONG`"}
 }
 
-// named are the profiles that arguments mean: names, patterns such as shop-*,
-// or all. A name that no profile has is returned too; whoever is asked says so.
+// someNamed fails unless a verb that takes NAME…|--all was given one of the two.
+func someNamed(c *cli.Context) error {
+	all, verb := c.Bool("all"), c.Command.Name
+	switch {
+	case all && c.Args().Present():
+		return usage(errors.New("give names or --all, not both"), "rcsupervisor "+verb+" --all")
+	case !all && !c.Args().Present():
+		return usage(fmt.Errorf("%s takes names of profiles, or --all", verb), "rcsupervisor "+verb+" NAME")
+	}
+	return nil
+}
+
+// chosen are the profiles that arguments mean: names, patterns such as shop-*,
+// or all. A name that no profile has is among them; whoever is asked says so.
 func chosen(c *cli.Context, client *control.Client) ([]string, error) {
 	all, args := c.Bool("all"), c.Args().Slice()
-	verb := c.Command.Name
-	switch {
-	case all && len(args) > 0:
-		return nil, usage(errors.New("give names or --all, not both"), "rcsupervisor "+verb+" --all")
-	case !all && len(args) == 0:
-		return nil, usage(fmt.Errorf("%s takes names of profiles, or --all", verb), "rcsupervisor "+verb+" NAME")
-	case !all && !slices.ContainsFunc(args, isPattern):
+	if !all && !slices.ContainsFunc(args, isPattern) {
 		return unique(args), nil
 	}
 	st, err := client.Status(c.Context)

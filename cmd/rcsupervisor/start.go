@@ -35,6 +35,9 @@ func orderVerb(s streams, verb, done string, cmd *cli.Command) *cli.Command {
 	}
 	cmd.OnUsageError = usageError
 	cmd.Action = func(c *cli.Context) error {
+		if err := someNamed(c); err != nil {
+			return err
+		}
 		client, err := connect(c)
 		if err != nil {
 			return err

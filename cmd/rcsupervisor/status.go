@@ -154,8 +154,15 @@ func watchJSON(s streams, u control.Update, wanted func(string) bool) error {
 // gist is what a person wants to know of a change.
 func gist(p supervisor.ProfileStatus) string {
 	parts := []string{string(p.State)}
-	if p.Reason != nil && p.State != healthcheck.Online && p.State != healthcheck.Connecting && p.State != healthcheck.Starting {
+	switch {
+	case p.Reason == nil:
+	case p.State == healthcheck.Online || p.State == healthcheck.Connecting || p.State == healthcheck.Starting:
+		parts = append(parts, "after", *p.Reason)
+	default:
 		parts = append(parts, *p.Reason)
+	}
+	if p.Restarts > 0 {
+		parts = append(parts, restarts(p.Restarts))
 	}
 	if p.Flapping {
 		parts = append(parts, "flapping")

@@ -19,6 +19,9 @@ started again.
 		Flags:        []cli.Flag{allFlag(), jsonFlag(), spreadFlag(), &cli.BoolFlag{Name: "wait", Hidden: true, Usage: "as is done anyhow"}},
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
+			if err := someNamed(c); err != nil {
+				return err
+			}
 			client, err := connect(c)
 			if err != nil {
 				return err

@@ -73,9 +73,16 @@ func why(p supervisor.ProfileStatus, now time.Time) string {
 		}
 	}
 	if p.Restarts > 0 {
-		parts = append(parts, fmt.Sprintf("%d restarts", p.Restarts))
+		parts = append(parts, restarts(p.Restarts))
 	}
 	return strings.Join(parts, "; ")
+}
+
+func restarts(n uint64) string {
+	if n == 1 {
+		return "1 restart"
+	}
+	return fmt.Sprintf("%d restarts", n)
 }
 
 // explain prints all there is to say of one profile.

@@ -34,6 +34,9 @@ func waitVerb(s streams) *cli.Command {
 			if !slices.Contains(healthcheck.States(), state) {
 				return usage(fmt.Errorf("%q is no state; there are %s", string(state), stateNames()), "rcsupervisor wait NAME --for online")
 			}
+			if err := someNamed(c); err != nil {
+				return err
+			}
 			client, err := connect(c)
 			if err != nil {
 				return err

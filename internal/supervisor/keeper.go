@@ -36,17 +36,19 @@ type keeper struct {
 	mend    string // a better command than the reason's own
 	suspect bot    // the bot that a Hermes was last seen to run
 
-	start    channel.Start // as last handed over
-	facts    facts         // what was found beside it
-	live     *run          // nil without a run
-	runs     uint64
-	dials    uint64
-	report   *channel.Report
-	look     uint64 // the number of the last preparation; what an older one found is dropped
-	adopting bool   // a person has said that what is new is right
-	ending   bool
-	leaving  bool   // the home is gone, and so is this keeper when its run is over
-	then     func() // called when the keeper has ended; nil for nothing
+	start     channel.Start // as last handed over
+	facts     facts         // what was found beside it
+	live      *run          // nil without a run
+	runs      uint64
+	dials     uint64
+	report    *channel.Report
+	under     int           // preparations under way
+	preparing chan struct{} // closed when none is any more; nil while none is
+	look      uint64        // the number of the last preparation; what an older one found is dropped
+	adopting  bool          // a person has said that what is new is right
+	ending    bool
+	leaving   bool   // the home is gone, and so is this keeper when its run is over
+	then      func() // called when the keeper has ended; nil for nothing
 
 	ring *ring                // the log; any goroutine
 	view atomic.Pointer[view] // what status shows; any goroutine reads it

@@ -38,37 +38,53 @@ type facts struct {
 	missing []string            // names of agent.secrets that have no value
 }
 
-// prepare finds out, beside the keeper's goroutine, what a run needs of the
-// home as it was last read, and calls then on it. Of several under way the
-// last one counts.
-func (k *keeper) prepare(then func(prepared)) { k.beside(k.reading, then) }
-
 // readAnew is prepare of the home as it is on the disk now.
 func (k *keeper) readAnew(then func(prepared)) {
 	k.look++
 	number, r := k.look, k.reading
-	k.group.Go(func() {
+	k.beside(func() func() {
 		p, err := profile.Load(k.work, k.name, r.Home, k.config.homes())
-		k.tell(func() {
+		return func() {
 			if k.look != number {
 				return
 			}
 			if p.Hashes != (profile.Hashes{}) || err == nil {
 				k.read(profile.Reading{Profile: p, Err: err})
 			}
-			k.beside(k.reading, then)
-		})
+			k.prepare(then)
+		}
 	})
 }
 
-func (k *keeper) beside(r profile.Reading, then func(prepared)) {
+// prepare finds out, beside the keeper's goroutine, what a run needs of the
+// home as it was last read, and calls then on it. Of several under way the
+// last one counts.
+func (k *keeper) prepare(then func(prepared)) {
 	k.look++
-	number, grants := k.look, k.inUse
-	k.group.Go(func() {
+	number, r, grants := k.look, k.reading, k.inUse
+	k.beside(func() func() {
 		p := k.find(k.work, r, grants)
-		k.tell(func() {
+		return func() {
 			if k.look == number {
 				then(p)
+			}
+		}
+	})
+}
+
+// beside calls f, which may take its time, on a goroutine of its own, and what
+// it returns on the keeper's.
+func (k *keeper) beside(f func() func()) {
+	if k.under++; k.preparing == nil {
+		k.preparing = make(chan struct{})
+	}
+	k.group.Go(func() {
+		then := f()
+		k.tell(func() {
+			then()
+			if k.under--; k.under == 0 {
+				close(k.preparing)
+				k.preparing = nil
 			}
 		})
 	})

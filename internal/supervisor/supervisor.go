@@ -41,6 +41,8 @@ type Supervisor struct {
 	around  Surroundings
 	reload  ReloadResult
 	first   chan struct{} // closed when all homes were looked at once
+
+	sync chan chan struct{} // what is sent is closed once all updates before it are with the keepers
 }
 
 // A stage of a supervisor's life.
@@ -68,6 +70,7 @@ func New(c Config) (*Supervisor, error) {
 	s := &Supervisor{
 		config: c, registry: r, ledger: ledger, keepers: make(map[string]*keeper),
 		seals: make(chan struct{}, sealsAtOnce()), began: time.Now(), first: make(chan struct{}),
+		sync: make(chan chan struct{}),
 	}
 	s.servers = newServers(c.Env, c.Jitter, newAgents(c.Host.Agents.Max, c.Host.Agents.Starting), s.release)
 	held := make(map[string]string)
@@ -125,6 +128,8 @@ func (s *Supervisor) follow(ctx context.Context) {
 				first = false
 				close(s.first)
 			}
+		case reached := <-s.sync:
+			close(reached)
 		case <-keys.C:
 			if s.config.Keys.Missing() && s.config.Keys.Refresh() {
 				s.each(func(k *keeper) { k.tell(k.woken) })
@@ -297,13 +302,30 @@ func (s *Supervisor) release(names []string) {
 	}
 }
 
-// Rescan looks at all homes now, and for another identity, and returns when
-// what was found is being acted on.
+// Rescan looks at all homes now, and for another identity, and returns once
+// what was found is in use, or known to be of no use. Its error is what keeps
+// homes from being used as they are.
 func (s *Supervisor) Rescan(ctx context.Context) error {
 	refreshed := s.config.Keys.Refresh()
-	snap, err := s.watcher.Rescan(ctx)
+	snap, told, err := s.watcher.Look(ctx)
 	if err != nil {
 		return err
+	}
+	reached := make(chan struct{})
+	select {
+	case <-told:
+	case <-s.work.Done():
+		return errEnding
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case s.sync <- reached:
+		<-reached
+	case <-s.work.Done():
+		return errEnding
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	s.each(func(k *keeper) {
 		if refreshed {
@@ -311,11 +333,29 @@ func (s *Supervisor) Rescan(ctx context.Context) error {
 		}
 		k.tell(k.lookAround)
 	})
+	s.each(func(k *keeper) { k.settled(ctx) })
 	var problems []error
 	for _, r := range snap.Profiles {
 		problems = append(problems, r.Err)
 	}
 	return errors.Join(append(problems, snap.Problems...)...)
+}
+
+// settled returns once the keeper has taken in what it was told and prepares
+// nothing any more.
+func (k *keeper) settled(ctx context.Context) {
+	var busy chan struct{}
+	if k.ask(ctx, func() error {
+		busy = k.preparing
+		return nil
+	}) != nil || busy == nil {
+		return
+	}
+	select {
+	case <-busy:
+	case <-k.gone:
+	case <-ctx.Done():
+	}
 }
 
 // Preflight reports what keeps homes from running as they are, without running
