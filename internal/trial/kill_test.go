@@ -157,7 +157,7 @@ func (k *killing) someMoment() {
 	defer still.Stop()
 	things := k.kills.IntN(60) // most are killed while they still read what they missed
 	if k.kills.IntN(4) == 0 {
-		things = k.kills.IntN(400)
+		things = k.kills.IntN(longRun)
 	}
 	for range things {
 		still.Reset(200 * time.Millisecond)
@@ -167,6 +167,9 @@ func (k *killing) someMoment() {
 	}
 	time.Sleep(time.Duration(k.kills.IntN(5000)) * time.Microsecond)
 }
+
+// longRun is how many things happen at most before a kill.
+var longRun = map[bool]int{false: 400, true: 200}[raceEnabled]
 
 // happens waits for something to happen, and reports false for a channel that
 // hears and to which nothing does until the tick.
