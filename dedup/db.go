@@ -99,7 +99,7 @@ func Open(path string, o Options) (*DB, error) {
 	db := &DB{path: filepath.Clean(path), options: o}
 	db.front = front{book: newBook(), do: db.queue, readable: db.readable, moved: db.arm}
 	db.disk.write = (*file).commit
-	db.lane.Do, db.lane.Group = db.commitAll, &db.work
+	db.lane.Do, db.lane.Group, db.lane.Turn = db.commitAll, &db.work, turn
 	if err := db.begin(); err != nil {
 		return nil, err
 	}

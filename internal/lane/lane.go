@@ -12,6 +12,9 @@ type Lane[T any] struct {
 	// Group counts the lane's goroutine, so that whoever owns the lane can
 	// wait for its end.
 	Group *sync.WaitGroup
+	// Turn, if there is one, is waited for before a batch is taken: what comes
+	// meanwhile goes with it. What it returns is called once Do is over.
+	Turn func() (over func())
 	// Bound is how many items may wait, 0 for no bound. What Do is busy with
 	// does not count.
 	Bound int
@@ -45,16 +48,24 @@ func (l *Lane[T]) Len() int {
 }
 
 func (l *Lane[T]) run() {
-	for {
+	for l.some() {
+		over := func() {}
+		if l.Turn != nil {
+			over = l.Turn()
+		}
 		l.mu.Lock()
 		batch := l.waiting
 		l.waiting = nil
-		if len(batch) == 0 {
-			l.running = false
-			l.mu.Unlock()
-			return
-		}
 		l.mu.Unlock()
 		l.Do(batch)
+		over()
 	}
+}
+
+// some reports whether anything waits; if not, the lane's goroutine is over.
+func (l *Lane[T]) some() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = len(l.waiting) > 0
+	return l.running
 }

@@ -75,3 +75,26 @@ func TestLaneBoundCountsOnlyWhatWaits(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatComesWhileALaneWaitsForItsTurnGoesAlong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		turn := make(chan struct{})
+		var batches [][]int
+		over := 0
+		l := Lane[int]{
+			Group: &wg,
+			Do:    func(batch []int) { batches = append(batches, slices.Clone(batch)) },
+			Turn:  func() func() { <-turn; return func() { over++ } },
+		}
+		l.Put(1)
+		synctest.Wait()
+		l.Put(2)
+		l.Put(3)
+		turn <- struct{}{}
+		wg.Wait()
+		if len(batches) != 1 || !slices.Equal(batches[0], []int{1, 2, 3}) || over != 1 {
+			t.Errorf("did %v, %d turns were over", batches, over)
+		}
+	})
+}
