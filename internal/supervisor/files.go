@@ -78,7 +78,7 @@ func (k *keeper) settle(swapped bool) {
 		k.decide(k.history.Stop(healthcheck.LedgerLost, now))
 	case rest != "":
 		k.decide(k.history.Stop(rest, now))
-	case k.history.State == healthcheck.Off, k.history.Reason == healthcheck.LedgerLost:
+	case k.history.State == healthcheck.Off, k.history.Reason == healthcheck.LedgerLost, k.stopping():
 		k.decide(k.history.Start(now))
 	case swapped && k.live != nil:
 		k.again()
@@ -90,6 +90,14 @@ func (k *keeper) settle(swapped bool) {
 		k.servers.leave(k.name)
 		k.decide(k.history.Changed(now))
 	}
+}
+
+// stopping reports whether a run is being ended for what does not hold any
+// more: a person or a file wanted the profile off.
+func (k *keeper) stopping() bool {
+	h := k.history
+	return (h.State == healthcheck.Stopping || h.State == healthcheck.Held) && h.Alive && h.Then != healthcheck.Begin &&
+		(h.Goal == healthcheck.Operator || h.Goal == healthcheck.Reload)
 }
 
 // again ends the run because a file says so, and begins another.

@@ -230,14 +230,15 @@ func (k *keeper) dial() {
 }
 
 // reread has the home read again from the disk, hands over what is new, and
-// dials.
+// dials. Where nothing new can be used it dials with the last good.
 func (k *keeper) reread() {
 	k.readAnew(func(p prepared) {
 		if k.live == nil {
 			k.begin(p)
 			return
 		}
-		if k.use(p) {
+		k.use(p)
+		if k.live != nil && k.history.State == healthcheck.Connecting && k.history.Plan == healthcheck.Rest {
 			k.dial()
 		}
 	})

@@ -18,6 +18,7 @@ import (
 // carriers: the profile does what the table says, and the other one keeps its
 // socket.
 func TestWhatFollowsAnEnd(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name string
 		only worker.Kind // "" for both

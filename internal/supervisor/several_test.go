@@ -17,6 +17,7 @@ import (
 // Two profiles with one bot: the one that proved it first goes on, the other is
 // held and names it, and runs when it is free (hermes#118388, #91435).
 func TestABotIsRunOnce(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		h.add("alice", quick)
 		h.start()
@@ -50,6 +51,7 @@ func TestABotIsRunOnce(t *testing.T) {
 
 // An envelope that merely names another's bot keeps nobody from running it.
 func TestAnUnprovenClaimHoldsNobody(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		h.add("alice", quick)
 		h.must(os.Rename(h.homeDir("alice"), filepath.Join(h.dir, "aside")))
@@ -64,6 +66,7 @@ func TestAnUnprovenClaimHoldsNobody(t *testing.T) {
 
 // What the ledger holds against a home that is another than it was.
 func TestWhatIsHeldUntilAdopted(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		reason healthcheck.Reason
 		change func(h *house)
@@ -118,6 +121,7 @@ func TestWhatIsHeldUntilAdopted(t *testing.T) {
 // A home that is renamed under our eyes goes on under its new name: the old
 // one is not made again (hermes#109267).
 func TestAHomeIsRenamed(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		h.add("alice", quick)
 		h.add("bob", quick)
@@ -143,6 +147,7 @@ func TestAHomeIsRenamed(t *testing.T) {
 
 // Homes that come, go and are exchanged are seen live.
 func TestHomesComeAndGo(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		h.add("bob", quick)
 		h.start()
@@ -163,6 +168,7 @@ func TestHomesComeAndGo(t *testing.T) {
 
 // What people said is remembered over an end of the supervisor.
 func TestWhatIsWantedOutlivesTheSupervisor(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		h.add("alice", quick)
 		h.add("bob", quick)
@@ -192,6 +198,7 @@ func TestWhatIsWantedOutlivesTheSupervisor(t *testing.T) {
 
 // enabled: false is not overruled by a start, which names the line.
 func TestStartOfADisabledProfile(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		h.add("alice", quick+"enabled: false\n")
 		h.start()
@@ -205,6 +212,7 @@ func TestStartOfADisabledProfile(t *testing.T) {
 
 // Both copies of the ledger damaged: nothing runs until a person says so.
 func TestTheLedgerIsLost(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		h.add("alice", quick)
 		h.add("bob", quick)
@@ -236,6 +244,7 @@ func TestTheLedgerIsLost(t *testing.T) {
 
 // One copy damaged costs nothing.
 func TestOneCopyOfTheLedgerIsLost(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		h.add("alice", quick)
 		h.start()
@@ -253,6 +262,7 @@ func TestOneCopyOfTheLedgerIsLost(t *testing.T) {
 // Three of one server refused within a minute: it is the server. One that logs
 // in frees the others.
 func TestTheServerRefusesThree(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		all := []string{"alice", "bob", "carol"}
 		for _, name := range all {
@@ -279,6 +289,7 @@ func TestTheServerRefusesThree(t *testing.T) {
 // A server that goes away is asked by one probe for all of its profiles, and
 // lets all in when it is back; nobody counts as flapping (RC.ReactNative#7443).
 func TestTheServerIsAway(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		all := []string{"alice", "bob", "carol", "dave"}
 		for _, name := range all {
@@ -308,6 +319,7 @@ func TestTheServerIsAway(t *testing.T) {
 
 // A bot starts before its server does (hubot-rocketchat#131).
 func TestTheServerComesLater(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		h.add("alice", quick)
 		mend := h.server.Break(pretend.Fault{Kind: pretend.Unreachable})
@@ -321,6 +333,7 @@ func TestTheServerComesLater(t *testing.T) {
 // More than six ends that followed online within ten minutes are flapping, and
 // the profile says so; a person ends it.
 func TestFlapping(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		h.add("alice", quick)
 		h.start()
@@ -349,6 +362,7 @@ func TestFlapping(t *testing.T) {
 // One bad file among ten does not keep the others from starting, and a
 // half-written one is read again (hermes#52796, #117508).
 func TestOneOfTenIsBad(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		var good []string
 		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {

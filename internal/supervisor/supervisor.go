@@ -22,7 +22,7 @@ type Supervisor struct {
 	registry *registry
 	ledger   *profile.Ledger // the registry's goroutine's, once that runs
 	servers  *servers
-	watcher  *profile.Watcher
+	watcher  watcher
 	watch    watchman
 	feed     feed
 	kin      kin
@@ -43,6 +43,14 @@ type Supervisor struct {
 	first   chan struct{} // closed when all homes were looked at once
 
 	sync chan chan struct{} // what is sent is closed once all updates before it are with the keepers
+}
+
+// A watcher tells of homes that come, go and change: a [profile.Watcher], or a
+// test's.
+type watcher interface {
+	Run(context.Context) error
+	Updates() <-chan profile.Update
+	Look(context.Context) (snap *profile.Snapshot, told <-chan struct{}, err error)
 }
 
 // A stage of a supervisor's life.

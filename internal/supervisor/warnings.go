@@ -1,9 +1,8 @@
 package supervisor
 
 import (
-	"time"
-
 	"rcsupervisor/healthcheck"
+	"rcsupervisor/profile"
 )
 
 // warnings are what a person should know of the profile. Called by its keeper.
@@ -20,11 +19,10 @@ func (k *keeper) warnings(v *view) []healthcheck.Warning {
 	if k.facts.stale {
 		warn("stale-recipients", "")
 	}
-	if k.start.Profile != "" && k.start.Settings.Health.Silence != 70*time.Second {
-		warn("silence-changed", k.start.Settings.Health.Silence.String())
-	}
-	if k.inUse.Access.AllowContextReferences {
-		warn("references-allowed", "")
+	if k.reading.Err == nil {
+		for _, n := range profile.Notices(k.reading.Profile, k.inUse.Access) {
+			warn(n.Code, n.Detail)
+		}
 	}
 	if k.counted && k.agentsOfOurs.Load() > 1 {
 		warn("one-uid", "")

@@ -27,6 +27,7 @@ func (h *house) roleOf(name, id string) profile.Role {
 // Files narrow, people widen: what an agent writes into its own access.yaml
 // gives it nothing but a line that waits for a person.
 func TestWhatFilesGiveWaitsForAPerson(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		h.add("alice", agentSettings)
 		mallory := h.server.AddUser("mallory", pretend.UserOptions{})
@@ -86,6 +87,7 @@ func TestWhatFilesGiveWaitsForAPerson(t *testing.T) {
 
 // An agent can't make itself another one either.
 func TestAnAgentIsNotChangedByItself(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		h.add("alice", agentSettings)
 		h.start()
@@ -104,6 +106,7 @@ func TestAnAgentIsNotChangedByItself(t *testing.T) {
 
 // echo runs nothing, so all its files say is believed.
 func TestEchoIsBelieved(t *testing.T) {
+	t.Parallel()
 	both(t, func(h *house) {
 		h.add("alice", quick)
 		friend := h.server.AddUser("friend", pretend.UserOptions{})
