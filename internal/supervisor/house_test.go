@@ -37,6 +37,7 @@ type house struct {
 
 	super *Supervisor
 	stop  func() error
+	hurry chan struct{} // closed: end at once
 
 	mu   sync.Mutex
 	seen map[string][]string // "state reason" of each profile, as they came
@@ -176,7 +177,7 @@ func (h *house) start() {
 	h.must(err)
 	c := h.config
 	c.Sources.Roots = []profile.Root{{Dir: filepath.Join(h.dir, "root")}}
-	c.Root, c.State, c.Keys, c.Drain = true, root, h.keyset, time.Second
+	c.Root, c.State, c.Keys, c.Drain = true, root, h.keyset, max(c.Drain, time.Second)
 	if c.Carrier == nil {
 		c.Carrier = h.carrier()
 	}
@@ -188,7 +189,8 @@ func (h *house) start() {
 	h.must(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- h.super.Run(ctx, nil) }()
+	h.hurry = make(chan struct{})
+	go func() { done <- h.super.Run(ctx, h.hurry) }()
 	var once sync.Once
 	h.stop = func() (err error) {
 		once.Do(func() {
