@@ -34,8 +34,8 @@ type Start struct {
 	CA          []byte   // the content of tls.ca_file, nil without one
 }
 
-// A Command from the supervisor to a channel: Connect, Apply, Drain, Stop or
-// Beat.
+// A Command from the supervisor to a channel: Connect, Apply, Drain, Stop, Rest
+// or Beat.
 type Command interface{ command() }
 
 // Connect makes the next connection. Its number is greater than that of any
@@ -61,11 +61,16 @@ type Drain struct{ Deadline time.Time }
 // Stop ends the run: turns are cancelled, what is owed stays owed.
 type Stop struct{}
 
+// Rest ends the agent's process if it answers nothing now: another profile of
+// this host needs its place.
+type Rest struct{}
+
 // Beat asks for a report, whatever has changed: a channel that takes no command
 // hangs.
 type Beat struct{}
 
 func (Beat) command()    {}
+func (Rest) command()    {}
 func (Connect) command() {}
 func (Apply) command()   {}
 func (Drain) command()   {}

@@ -143,6 +143,8 @@ func (l *life) obey(c Command) bool {
 		}
 	case Drain:
 		l.drain(c.Deadline)
+	case Rest:
+		l.staff.rest()
 	case Stop:
 		return false
 	}

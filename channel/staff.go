@@ -74,6 +74,16 @@ func (s *staff) renew(conversation string) bool {
 	return ok
 }
 
+// rest ends the agent's process if it answers nothing now.
+func (s *staff) rest() {
+	s.mu.Lock()
+	a := s.now.Agent
+	s.mu.Unlock()
+	if r, ok := a.(agent.Rester); ok {
+		r.Rest()
+	}
+}
+
 func (s *staff) state() agent.State {
 	s.mu.Lock()
 	a := s.now.Agent

@@ -78,6 +78,12 @@ type Renewer interface {
 	Renew(conversation string)
 }
 
+// A Rester has a process that can end while it answers nothing, and starts it
+// again with the next question. Rest reports whether one was ended.
+type Rester interface {
+	Rest() bool
+}
+
 // An Event of a turn: Text, Notice, Progress, Asked, Withdrawn, FileOut or Done.
 type Event interface{ event() }
 

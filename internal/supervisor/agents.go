@@ -1,12 +1,16 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"rcsupervisor/channel"
 )
 
 // agents shares out the places for agents' processes: so many at a time on the
@@ -21,6 +25,7 @@ type agents struct {
 	total int                  // of live
 	new   map[string]time.Time // profiles whose agent starts, and since when
 	turns turns
+	short chan struct{} // capacity 1: somebody waits for a place
 }
 
 // startingAgents is how many may start at a time; startingLast is when one
@@ -37,7 +42,7 @@ func newAgents(most, starting int) *agents {
 	if starting <= 0 {
 		starting = startingAgents
 	}
-	return &agents{max: most, starting: starting, live: make(map[string]int), new: make(map[string]time.Time)}
+	return &agents{max: most, starting: starting, live: make(map[string]int), new: make(map[string]time.Time), short: make(chan struct{}, 1)}
 }
 
 // totalMemory is the host's, in bytes; 1 GiB where it can't be told.
@@ -96,6 +101,30 @@ func (a *agents) serve(now time.Time) {
 		a.total++
 		a.new[w.name] = now
 	}
+	if a.isShort() {
+		select {
+		case a.short <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// isShort reports whether somebody waits because all places are taken. Called
+// with the lock.
+func (a *agents) isShort() bool { return !a.turns.empty() && a.total >= a.max }
+
+// holders are the profiles that have a place, while somebody waits for one.
+func (a *agents) holders() map[string]bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.isShort() {
+		return nil
+	}
+	have := make(map[string]bool, len(a.live))
+	for name := range a.live {
+		have[name] = true
+	}
+	return have
 }
 
 // drop gives one place of a profile back. Called with the lock.
@@ -136,4 +165,53 @@ func (a *agents) forget(name string) {
 	delete(a.live, name)
 	delete(a.new, name)
 	a.serve(time.Now())
+}
+
+// restEvery is how long one that was asked to give its place up may take before
+// the next is asked.
+const restEvery = time.Second
+
+// spareAgents has the agent that was quiet for longest end its process whenever
+// somebody waits for a place, until ctx ends. One that is at work keeps it, and
+// the next is asked.
+func (s *Supervisor) spareAgents(ctx context.Context) {
+	tick := time.NewTicker(restEvery)
+	defer tick.Stop()
+	asked := make(map[string]bool)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.servers.agents.short:
+		case <-tick.C:
+		}
+		have := s.servers.agents.holders()
+		if have == nil {
+			clear(asked)
+			continue
+		}
+		if k := s.quietest(have, asked); k != nil {
+			asked[k.name] = true
+			k.tell(k.rest)
+		} else {
+			clear(asked) // all were: from the start again
+		}
+	}
+}
+
+// quietest is the keeper among those that have an agent that did nothing for
+// longest and was not asked yet.
+func (s *Supervisor) quietest(have, asked map[string]bool) *keeper {
+	views := slices.DeleteFunc(s.views(Everybody), func(v *view) bool { return !have[v.name] || asked[v.name] })
+	if len(views) == 0 {
+		return nil
+	}
+	return s.keeper(slices.MinFunc(views, func(a, b *view) int { return cmp.Compare(a.busy.UnixNano(), b.busy.UnixNano()) }).name)
+}
+
+// rest has the run's agent end its process if it answers nothing.
+func (k *keeper) rest() {
+	if k.live != nil {
+		k.live.Command(channel.Rest{})
+	}
 }

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"rcsupervisor/channel"
+	"rcsupervisor/profile"
 )
 
 // Whoever waits once goes before another's second, whatever the order in which
@@ -178,4 +181,68 @@ func TestTheHostsMemory(t *testing.T) {
 	if a := newAgents(0, 0); a.max < 1 || a.starting != startingAgents {
 		t.Errorf("%+v", a)
 	}
+}
+
+// When all places are taken the agent that was quiet for longest is asked to
+// end its process, and the next if that one is at work.
+func TestAQuietAgentGivesItsPlace(t *testing.T) {
+	keys := keyring(t)
+	w := &town{keys: keys}
+	names := []string{"a", "b", "c"}
+	var readings []profile.Reading
+	for _, name := range names {
+		readings = append(readings, w.reading(t, name, 1, sealedBot("user-"+name, 1)))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m := newModel(t, keys)
+		defer m.end()
+		agents := m.super.servers.agents
+		agents.max, agents.starting = 2, 2
+		for _, r := range readings {
+			m.put(r, profile.Appeared)
+		}
+		claimed := func(name string, n uint64) {
+			r := m.puppet.living()[name]
+			r.ear.Report(channel.Report{Run: r.start.Run, Connection: r.number, Counters: channel.Counters{Claimed: n}})
+			synctest.Wait()
+		}
+		for _, name := range names {
+			claimed(name, 1)
+		}
+		for _, name := range []string{"a", "b"} {
+			if err := agents.allow(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+			agents.started(name)
+		}
+		time.Sleep(time.Minute)
+		claimed("a", 2) // b is the quiet one
+		rests := func(name string) int {
+			m.puppet.mu.Lock()
+			defer m.puppet.mu.Unlock()
+			return m.puppet.runs[name].rests
+		}
+		if rests("a")+rests("b") != 0 {
+			t.Error("somebody has to give his place up that nobody wants")
+		}
+		got := make(chan error, 1)
+		go func() { got <- agents.allow(t.Context(), "c") }()
+		time.Sleep(time.Second / 2)
+		if rests("a") != 0 || rests("b") != 1 {
+			t.Errorf("a was asked %d times, b %d", rests("a"), rests("b"))
+		}
+		time.Sleep(restEvery)
+		if rests("a") != 1 { // b is at work, it seems
+			t.Errorf("a was asked %d times", rests("a"))
+		}
+		agents.over("a")
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
+		agents.started("c")
+		time.Sleep(10 * restEvery)
+		if rests("a")+rests("b")+rests("c") > 4 {
+			t.Error("it goes on though nobody waits")
+		}
+	})
 }

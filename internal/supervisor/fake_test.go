@@ -112,6 +112,7 @@ type puppetRun struct {
 	heard   time.Time
 	mute    bool // takes no commands
 	stopped bool
+	rests   int // how often it was to give its agent's place up
 	ended   bool
 }
 
@@ -139,6 +140,8 @@ func (r *puppetRun) Command(c channel.Command) {
 		r.number, r.dialing = c.Number, true
 	case channel.Apply:
 		r.start.Credentials = c.Credentials
+	case channel.Rest:
+		r.rests++
 	case channel.Beat:
 		r.heard = time.Now()
 	case channel.Stop, channel.Drain:

@@ -63,8 +63,9 @@ type view struct {
 	mend     string
 	fault    string
 	faultTry string
-	kind     string // of the agent in use
-	agent    time.Time
+	kind     string    // of the agent in use
+	agent    time.Time // since when it is in its state
+	busy     time.Time // when a question was last taken in or answered
 	wanted   bool
 	why      string // of a suspension
 	capped   []profile.KeyChange
@@ -92,7 +93,7 @@ func (k *keeper) publish() {
 	if k.fault != nil {
 		v.fault, v.faultTry = k.fault.Err.Error(), cmp.Or(k.fault.Try, "rcsupervisor check "+k.name)
 	}
-	v.agent = k.agentSince(v)
+	v.agent, v.busy = k.agentSince(v), k.lastBusy(v)
 	k.countAgent(v)
 	v.warnings = k.warnings(v)
 	k.view.Store(v)
@@ -105,6 +106,18 @@ func (k *keeper) agentSince(v *view) time.Time {
 		return time.Now()
 	}
 	return was.agent
+}
+
+// lastBusy is when the channel's counters last told of work.
+func (k *keeper) lastBusy(v *view) time.Time {
+	was := k.view.Load()
+	switch {
+	case was == nil || v.report == nil || was.report == nil:
+		return time.Now()
+	case was.report.Counters.Claimed != v.report.Counters.Claimed, was.report.Counters.Answered != v.report.Counters.Answered:
+		return time.Now()
+	}
+	return was.busy
 }
 
 // facts are the names in sentences about the profile. Who may not know of the

@@ -104,6 +104,7 @@ func (s *Supervisor) Run(ctx context.Context, hurry <-chan struct{}) error {
 	shared.Go(func() { s.servers.run(work) })
 	shared.Go(func() { s.watch.run(work) })
 	shared.Go(func() { s.shareSiblings(work) })
+	shared.Go(func() { s.spareAgents(work) })
 	watched, unwatch := context.WithCancel(work)
 	shared.Go(func() { _ = s.watcher.Run(watched) })
 	s.follow(ctx)

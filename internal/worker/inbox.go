@@ -12,6 +12,7 @@ import (
 const (
 	slotApply = iota
 	slotConnect
+	slotRest
 	slotBeat
 	slotDrain
 	slotStop
@@ -24,6 +25,8 @@ func slotOf(c channel.Command) int {
 		return slotApply
 	case channel.Connect:
 		return slotConnect
+	case channel.Rest:
+		return slotRest
 	case channel.Drain:
 		return slotDrain
 	case channel.Stop:

@@ -56,6 +56,7 @@ type wireCommand struct {
 	Connect *channel.Connect `json:"connect,omitempty"`
 	Apply   *wireApply       `json:"apply,omitempty"`
 	Drain   *channel.Drain   `json:"drain,omitempty"`
+	Rest    bool             `json:"rest,omitempty"`
 	Stop    bool             `json:"stop,omitempty"`
 }
 
@@ -74,6 +75,8 @@ func (c wireCommand) command() channel.Command {
 		return channel.Apply{Settings: a.Settings, Access: a.Access, Siblings: a.Siblings, CA: a.CA, Reconnect: a.Reconnect}
 	case c.Drain != nil:
 		return *c.Drain
+	case c.Rest:
+		return channel.Rest{}
 	case c.Stop:
 		return channel.Stop{}
 	}
@@ -90,6 +93,8 @@ func commandFrame(number uint64, c channel.Command) wireCommand {
 		w.Apply = &wireApply{wireFiles{c.Settings, c.Access, c.Siblings, c.CA}, c.Reconnect}
 	case channel.Drain:
 		w.Drain = &c
+	case channel.Rest:
+		w.Rest = true
 	case channel.Stop:
 		w.Stop = true
 	}
