@@ -2,8 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -240,51 +238,6 @@ func (s *Supervisor) left(k *keeper) {
 	s.feed.publish(k.name)
 }
 
-// drain ends all keepers: at once those that do nothing, and within the drain
-// time those that do.
-func (s *Supervisor) drain(hurry <-chan struct{}) {
-	s.mu.Lock()
-	s.stage = draining
-	all := slices.Collect(maps.Values(s.keepers))
-	s.mu.Unlock()
-	deadline := time.Now().Add(s.config.Drain)
-	for _, k := range all {
-		k.tell(func() { k.end(deadline) })
-	}
-	force := time.NewTimer(s.config.Drain + killAfter)
-	defer force.Stop()
-	for _, k := range all {
-		select {
-		case <-k.gone:
-			continue
-		default:
-		}
-		select {
-		case <-k.gone:
-			continue
-		case <-hurry:
-		case <-force.C:
-		}
-		s.each(func(k *keeper) { k.tell(k.kill) })
-		break
-	}
-	// What hangs where it can't be killed is left behind with the process.
-	patience := time.NewTimer(killAfter)
-	defer patience.Stop()
-	for _, k := range all {
-		select {
-		case <-k.gone:
-		case <-patience.C:
-			s.config.Log.Error("not every channel came to its end", "profile", k.name)
-			return
-		}
-	}
-}
-
-// killAfter is how long a run may take to end before it is ended, and how long
-// that may take.
-const killAfter = 10 * time.Second
-
 // keeper returns the keeper of a profile, nil for none.
 func (s *Supervisor) keeper(name string) *keeper {
 	s.mu.Lock()
@@ -309,86 +262,6 @@ func (s *Supervisor) release(names []string) {
 			k.tell(func() { k.decide(k.history.Released(time.Now())) })
 		}
 	}
-}
-
-// Rescan looks at all homes now, and for another identity, and returns once
-// what was found is in use, or known to be of no use. Its error is what keeps
-// homes from being used as they are.
-func (s *Supervisor) Rescan(ctx context.Context) error {
-	refreshed := s.config.Keys.Refresh()
-	snap, told, err := s.watcher.Look(ctx)
-	if err != nil {
-		return err
-	}
-	reached := make(chan struct{})
-	select {
-	case <-told:
-	case <-s.work.Done():
-		return errEnding
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case s.sync <- reached:
-		<-reached
-	case <-s.work.Done():
-		return errEnding
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	s.each(func(k *keeper) {
-		if refreshed {
-			k.tell(k.woken)
-		}
-		k.tell(k.lookAround)
-	})
-	s.each(func(k *keeper) { k.settled(ctx) })
-	var problems []error
-	for _, r := range snap.Profiles {
-		problems = append(problems, r.Err)
-	}
-	return errors.Join(append(problems, snap.Problems...)...)
-}
-
-// settled returns once the keeper has taken in what it was told and prepares
-// nothing any more.
-func (k *keeper) settled(ctx context.Context) {
-	var busy chan struct{}
-	if k.ask(ctx, func() error {
-		busy = k.preparing
-		return nil
-	}) != nil || busy == nil {
-		return
-	}
-	select {
-	case <-busy:
-	case <-k.gone:
-	case <-ctx.Done():
-	}
-}
-
-// Preflight reports what keeps homes from running as they are, without running
-// anything: files that can't be used, envelopes that don't open.
-func (s *Supervisor) Preflight(ctx context.Context) error {
-	snap, err := profile.NewScanner(profile.Options{Sources: s.config.Sources, Host: s.config.homes()}).Scan(ctx)
-	if err != nil {
-		return err
-	}
-	found := make([]error, len(snap.Profiles))
-	var group sync.WaitGroup
-	for i, r := range snap.Profiles {
-		group.Go(func() {
-			p := s.find(ctx, r, profile.GrantsOf(r.Profile))
-			if p.err != nil && (r.Err != nil || r.Settings.Enabled) {
-				found[i] = fmt.Errorf("%s: %w", r.Name, p.err)
-			}
-		})
-	}
-	group.Wait()
-	for _, u := range snap.Unnamed {
-		found = append(found, fmt.Errorf("%s %s", u.Home, u.Text))
-	}
-	return errors.Join(append(found, snap.Problems...)...)
 }
 
 // Ready is closed when all homes have been looked at once.

@@ -163,15 +163,15 @@ func TestWallsOnTheCommandLine(t *testing.T) {
 func TestABoundOfMemory(t *testing.T) {
 	p := newPlace(t)
 	// A line without an end is kept whole.
-	job, bot := p.job("alice", os.Geteuid(), "sh", "-c", `ulimit -d; head -c 900000000 /dev/zero | tail >/dev/null 2>&1 && echo had it || echo refused`)
-	job.Memory = 300 << 20
+	job, bot := p.job("alice", os.Geteuid(), "sh", "-c", `ulimit -d; head -c 1500000000 /dev/zero | tail >/dev/null 2>&1 && echo had it || echo refused`)
+	job.Memory = roomy
 	ear := newEar(t)
 	c := NewProcesses(nil)
 	defer c.Close()
 	run := c.Begin(job, ear)
 	run.Command(channel.Connect{Number: 1})
 	ear.await("online", online)
-	if got := p.asks(bot, "take it"); got != fmt.Sprintf("%d\nrefused", 300<<10) {
+	if got := p.asks(bot, "take it"); got != fmt.Sprintf("%d\nrefused", roomy>>10) {
 		t.Error(got)
 	}
 }
