@@ -326,3 +326,39 @@ func TestAPeerThatIsGone(t *testing.T) {
 		t.Error("a child does not descend from its parent")
 	}
 }
+
+// A tenant can't keep others from the socket by opening it again and again.
+func TestConnectionsOfOneUserAreBounded(t *testing.T) {
+	needsRoot(t)
+	const ada, bob = 61001, 61002
+	p := newPost(t, map[string]int{"ada": ada, "bob": bob})
+	var held []net.Conn
+	for range maxConns {
+		c, err := dialAs(p.socket, ada)
+		p.must(err)
+		held = append(held, c)
+	}
+	defer func() {
+		for _, c := range held {
+			c.Close()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := p.as(ada).Status(ctx); err == nil {
+		t.Error("ada has one more")
+	}
+	for _, uid := range []int{0, bob} {
+		if _, err := p.as(uid).Status(ctx); err != nil {
+			t.Errorf("uid %d: %v", uid, err)
+		}
+	}
+	held[0].Close()
+	for ok := false; !ok && ctx.Err() == nil; {
+		_, err := p.as(ada).Status(ctx)
+		ok = err == nil
+	}
+	if ctx.Err() != nil {
+		t.Error("a place that was given back is lost")
+	}
+}

@@ -52,6 +52,7 @@ type peerConn struct {
 	pidfd    int    // of the very process that connected; -1 where the kernel gives none. Guarded by mu
 	began    uint64 // its start, in ticks since the host's; 0 when it can't be told
 	err      error
+	over     func() // called once, when it is closed; nil for nothing
 }
 
 // soPeerPIDFD is SO_PEERPIDFD, of Linux 6.5.
@@ -96,6 +97,10 @@ func (p *peerConn) Close() error {
 	if p.pidfd >= 0 {
 		unix.Close(p.pidfd)
 		p.pidfd = -1
+	}
+	if p.over != nil {
+		p.over()
+		p.over = nil
 	}
 	return p.Conn.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,11 +25,18 @@ var (
 // maxPath is what the kernel takes as a socket's address.
 const maxPath = 107
 
+// maxConns is how many connections one user may have who is no administrator:
+// everybody on the host can reach root's socket.
+const maxConns = 32
+
 // A listener is a socket that is ours.
 type listener struct {
 	*net.UnixListener
 	path string
 	id   unix.Stat_t
+
+	mu   sync.Mutex
+	open map[int]int // connections, by uid
 }
 
 // Listen listens at path. A socket that nobody answers on is a stale one and
@@ -55,7 +63,7 @@ func Listen(path string) (net.Listener, error) {
 		return nil, err
 	}
 	l.SetUnlinkOnClose(false)
-	own := &listener{UnixListener: l, path: path}
+	own := &listener{UnixListener: l, path: path, open: make(map[int]int)}
 	err = os.Chmod(path, file)
 	if err == nil {
 		err = unix.Lstat(path, &own.id)
@@ -101,11 +109,35 @@ func (l *listener) Close() error {
 	return err
 }
 
-// Accept says of each connection whose it is.
+// Accept says of each connection whose it is. Of somebody who has too many the
+// next one is closed at once.
 func (l *listener) Accept() (net.Conn, error) {
-	c, err := l.UnixListener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		c, err := l.UnixListener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		p := identify(c)
+		if l.admit(p) {
+			return p, nil
+		}
+		p.Close()
 	}
-	return identify(c), nil
+}
+
+func (l *listener) admit(p *peerConn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[p.uid] >= maxConns && !(Peer{UID: p.uid, own: os.Geteuid()}).Admin() {
+		return false
+	}
+	l.open[p.uid]++
+	p.over = func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.open[p.uid]--; l.open[p.uid] == 0 {
+			delete(l.open, p.uid)
+		}
+	}
+	return true
 }

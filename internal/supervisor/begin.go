@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rcsupervisor/channel"
+	"rcsupervisor/channel/agent"
 	"rcsupervisor/healthcheck"
 	"rcsupervisor/internal/worker"
 	"rcsupervisor/profile"
@@ -150,9 +151,13 @@ func (k *keeper) heard(r *run, report *channel.Report) {
 	if k.live != r || report.Run != r.number {
 		return
 	}
+	was := k.report
 	k.report = report
-	if s := report.Agent.State; s == "ready" || s == "failing" {
+	if s := report.Agent.State; s == agent.Ready || s == agent.Failing {
 		k.servers.agents.started(k.name)
+		if was != nil && was.Agent.State != s {
+			k.lookAround() // an agent that just started may be a Hermes that connects by itself
+		}
 	}
 	switch {
 	case report.Connection != k.dials:

@@ -175,3 +175,48 @@ func TestABoundOfMemory(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Nothing that is in the supervisor's environment for somebody else gets to a
+// worker, or through it to an agent (hermes#54675, #82936): a token that lies
+// there is nobody's.
+func TestTheEnvironmentIsScrubbed(t *testing.T) {
+	for _, name := range []string{"ROCKETCHAT_TOKEN", "ROCKETCHAT_AUTH_TOKEN", "OPENAI_API_KEY", "HERMES_HOME", "RCSUPERVISOR_IDENTITY_FILE", "HTTPS_PROXY", "GODEBUG", "LD_PRELOAD"} {
+		t.Setenv(name, "decoy")
+	}
+	t.Setenv("LANG", "C.UTF-8")
+	t.Setenv("LC_TIME", "de_DE.UTF-8")
+	p := newPlace(t)
+	job, bot := p.job("alice", os.Geteuid())
+	ear := newEar(t)
+	c := NewProcesses(nil)
+	defer c.Close()
+	run := c.Begin(job, ear)
+	run.Command(channel.Connect{Number: 1})
+	ear.await("online", online) // with the sealed token
+	if got := p.asks(bot, "hello"); got != "echo: hello" {
+		t.Error(got)
+	}
+	env := ownerOf(os.Geteuid()).environment()
+	if os.Geteuid() == 0 { // of a process that is not dumpable root alone may read it
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", run.PID()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		env = strings.Split(string(data), "\x00")
+	}
+	for _, v := range env {
+		if strings.Contains(v, "decoy") {
+			t.Errorf("a worker is given %s", v)
+		}
+	}
+	for _, want := range []string{"LANG=C.UTF-8", "LC_TIME=de_DE.UTF-8"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("a worker is not given %s: %q", want, env)
+		}
+	}
+	for _, v := range ownerOf(61001).environment() {
+		if strings.HasPrefix(v, "HOME=") && v != "HOME=/" || strings.HasPrefix(v, "USER=") {
+			t.Errorf("somebody without an entry has %s", v)
+		}
+	}
+}
