@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -222,6 +223,9 @@ func carrierFor(c *cli.Context, host hostfile.File, log *slog.Logger) (worker.Ca
 	case worker.Shared:
 		if os.Geteuid() == 0 && !c.Bool("allow-root") {
 			return nil, config(errors.New("shared isolation would run every tenant's channel as root"), "rcsupervisor run --isolation process")
+		}
+		if os.Getenv("GOGC") == "" {
+			debug.SetGCPercent(50) // a thousand quiet channels are mostly memory
 		}
 		return worker.NewShared(channel.Env{}), nil
 	default:

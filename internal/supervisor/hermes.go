@@ -67,6 +67,24 @@ func hermesHolder(ctx context.Context, owner int, server, userID string) (by, tr
 	return "", ""
 }
 
+// lookForHermes has the profiles of owners that have a folder of locks look into
+// it, and those that were held for what lay there.
+func (s *Supervisor) lookForHermes() {
+	has := make(map[int]bool)
+	s.each(func(k *keeper) {
+		v := k.view.Load()
+		there, known := has[v.owner]
+		if !known {
+			_, err := os.Lstat(hermesLockDir(v.owner))
+			there = err == nil
+			has[v.owner] = there
+		}
+		if there || v.history.Reason == healthcheck.Duplicate {
+			k.tell(k.lookAround)
+		}
+	})
+}
+
 func hermesHas(by, try string) *Unready {
 	return &Unready{Reason: healthcheck.Duplicate, Err: fmt.Errorf("%s", by), Try: try}
 }

@@ -34,12 +34,10 @@ func (s *Supervisor) Rescan(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	s.each(func(k *keeper) {
-		if refreshed {
-			k.tell(k.woken)
-		}
-		k.tell(k.lookAround)
-	})
+	if refreshed {
+		s.each(func(k *keeper) { k.tell(k.woken) })
+	}
+	s.lookForHermes()
 	s.each(func(k *keeper) { k.settled(ctx) })
 	var problems []error
 	for _, r := range snap.Profiles {

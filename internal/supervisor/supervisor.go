@@ -141,7 +141,7 @@ func (s *Supervisor) follow(ctx context.Context) {
 			if s.config.Keys.Missing() && s.config.Keys.Refresh() {
 				s.each(func(k *keeper) { k.tell(k.woken) })
 			}
-			s.each(func(k *keeper) { k.tell(k.lookAround) })
+			s.lookForHermes()
 		}
 	}
 }
