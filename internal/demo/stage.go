@@ -106,7 +106,7 @@ func (s *stage) makeIdentity() error {
 
 // makeHome makes one tenant's home: settings, access, sealed credentials.
 func (s *stage) makeHome(b bot, guest pretend.User) error {
-	t := supervisor.Tenant{Name: b.name, Path: filepath.Join(s.dir, "profiles", b.name), Identity: s.identity}
+	t := supervisor.Tenant{Name: b.name, Path: filepath.Join(s.dir, "profiles", b.name)}
 	folder := filepath.Join(t.Path, "rocketchat")
 	if err := os.MkdirAll(filepath.Join(folder, "state"), 0o700); err != nil {
 		return err
