@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"rcsupervisor/internal/atomicfile"
 )
 
 // maxKeyFile bounds identity and recipients files. Thirty-two hybrid
@@ -76,20 +78,16 @@ func (t trust) checkFolder(root *os.Root, path string) error {
 	return nil
 }
 
-// open opens the file if it is one to be trusted. [os.Root] would follow a link
-// inside the folder, so what was opened is compared with what was named.
+// open opens the file if it is one to be trusted.
 func (t trust) open(root *os.Root, path string) (*os.File, error) {
 	name := filepath.Base(path)
-	before, err := root.Lstat(name)
-	switch {
-	case err != nil:
-		return nil, t.openError(path, err)
-	case before.Mode()&fs.ModeSymlink != 0:
-		return nil, t.refuse(path, "name the file it points to", "is a symbolic link")
-	case !before.Mode().IsRegular():
+	f, err := atomicfile.Open(root, name)
+	if errors.Is(err, atomicfile.ErrNotRegular) {
+		if fi, statErr := root.Lstat(name); statErr == nil && fi.Mode()&fs.ModeSymlink != 0 {
+			return nil, t.refuse(path, "name the file it points to", "is a symbolic link")
+		}
 		return nil, t.refuse(path, "name a regular file", "is no regular file")
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, t.openError(path, err)
 	}
@@ -97,8 +95,6 @@ func (t trust) open(root *os.Root, path string) (*os.File, error) {
 	switch {
 	case err != nil:
 		err = t.openError(path, err)
-	case !os.SameFile(before, fi):
-		err = t.refuse(path, "try again", "was replaced while it was opened")
 	case !ours(fi):
 		err = t.refuse(path, fmt.Sprintf("chown %d %s", os.Geteuid(), path), "belongs to another user (uid %d)", uid(fi))
 	case fi.Mode()&t.denied != 0:

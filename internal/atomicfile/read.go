@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrTooLarge is returned by [Read] for a file beyond its bound.
@@ -14,10 +16,7 @@ var ErrTooLarge = errors.New("file is too large")
 // Read returns the whole of name in root, at most limit bytes. Links, FIFOs and
 // devices are refused with [ErrNotRegular], without waiting for a writer.
 func Read(root *os.Root, name string, limit int64) ([]byte, error) {
-	if err := plainName(name); err != nil {
-		return nil, err
-	}
-	f, err := openRegular(root, name)
+	f, err := Open(root, name)
 	if err != nil {
 		return nil, err
 	}
@@ -32,35 +31,53 @@ func Read(root *os.Root, name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// openRegular opens name for reading if it is a regular file and no link.
-// [os.Root] follows links inside the root whatever the flags, so the file that
-// was opened is compared with the name itself.
-func openRegular(root *os.Root, name string) (*os.File, error) {
+// Open opens name in root for reading if it is a regular file and no link;
+// anything else is [ErrNotRegular]. It never waits for a writer. Beside
+// writers that replace the file it gives one whole version of it, however
+// often they do.
+//
+// [os.Root] follows links inside the root whatever the flags, so the folder is
+// asked itself: one look at the name, by the kernel, with nothing to compare.
+func Open(root *os.Root, name string) (*os.File, error) {
+	if err := plainName(name); err != nil {
+		return nil, err
+	}
 	before, err := root.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
-	if !before.Mode().IsRegular() {
+	if !before.Mode().IsRegular() { // a device may act on being opened
 		return nil, fmt.Errorf("%s: %w", name, ErrNotRegular)
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	d, err := root.Open(".")
 	if err != nil {
 		return nil, err
 	}
+	defer d.Close()
+	fd, err := openNoFollow(int(d.Fd()), name)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("%s: %w", name, ErrNotRegular)
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), name)
 	opened, err := f.Stat()
+	if err == nil && !opened.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", name, ErrNotRegular)
+	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	if os.SameFile(before, opened) {
-		return f, nil
+	return f, nil
+}
+
+func openNoFollow(dir int, name string) (int, error) {
+	for {
+		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
 	}
-	// A replacement between the two looks is a newer version of the file, and
-	// as good; a link or a FIFO is not.
-	now, err := root.Lstat(name)
-	if err == nil && opened.Mode().IsRegular() && os.SameFile(now, opened) {
-		return f, nil
-	}
-	f.Close()
-	return nil, fmt.Errorf("%s: %w", name, ErrNotRegular)
 }

@@ -99,7 +99,7 @@ func Sweep(root *os.Root) (int, error) {
 }
 
 func sweepOne(root *os.Root, name string) (bool, error) {
-	f, err := openRegular(root, name)
+	f, err := Open(root, name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotRegular) {
 		return false, nil // another sweep was here, or it isn't ours
 	}
