@@ -22,8 +22,9 @@ const (
 )
 
 // retries is when a file that does not parse is read again before that is
-// told: an editor may be in the middle of writing it.
-var retries = []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second}
+// told: an editor may be in the middle of writing it. With the debounce before
+// them they leave a file's author to be told within a second.
+var retries = []time.Duration{250 * time.Millisecond, 250 * time.Millisecond}
 
 // An Update is what happened since the last one was taken. The first comes
 // after the first scan and has every home as Appeared.

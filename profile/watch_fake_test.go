@@ -225,15 +225,16 @@ func TestHalfWrittenFiles(t *testing.T) {
 				t.Errorf("%s: told %v at once", name, got)
 			}
 			write(t, c.file, c.whole) // and no event: it was lost
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(400 * time.Millisecond)
 			if got := told(); !slices.Equal(got, []string{"changed default"}) {
 				t.Errorf("%s: told %v", name, got)
 			}
 		}
-		// One that stays bad is told after the last try, once.
+		// One that stays bad is told after the last try, once, and in time for
+		// whoever looks at the status after a second.
 		write(t, settings, "agent: [")
 		f.ev <- fsnotify.Event{Name: settings, Op: fsnotify.Write}
-		time.Sleep(Debounce + 1700*time.Millisecond)
+		time.Sleep(Debounce + 450*time.Millisecond)
 		if got := told(); got != nil {
 			t.Errorf("told %v before the last try", got)
 		}
