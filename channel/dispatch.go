@@ -3,6 +3,7 @@ package channel
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"rcsupervisor/channel/chat"
@@ -97,8 +98,7 @@ func (l *life) order(j judged) {
 	case gate.Help:
 		l.say(j, helpText)
 	case gate.Status:
-		l.say(j, fmt.Sprintf("I am here, with %d questions at work and %d messages still to be posted.",
-			l.talks.Busy(), l.owed.Owed()))
+		l.say(j, statusText(l.talks.Busy(), l.owed.Owed()))
 	case gate.Stop:
 		l.stop(j, k)
 	default:
@@ -126,6 +126,19 @@ func (l *life) renew(j judged, k conversation.Key) {
 	l.anew(name)
 	l.talks.Stop(k)
 	l.say(j, "We begin anew: I no longer know what was said here before.")
+}
+
+// statusText is how the bot says that it is.
+func statusText(questions, messages int) string {
+	return "I am here, with " + counted(questions, "question") + " at work and " + counted(messages, "message") + " still to be posted."
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return strconv.Itoa(n) + " " + thing
 }
 
 // nameOf is a conversation's name to its agent.

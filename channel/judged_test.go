@@ -262,12 +262,24 @@ func TestCommands(t *testing.T) {
 		bare.answer("done")
 		h.pass(time.Second)
 		got := h.said(h.den)
-		if len(got) != 5 || got[0] != helpText || !strings.HasPrefix(got[1], "I am here, with 1 questions at work") ||
+		if len(got) != 5 || got[0] != helpText || got[1] != "I am here, with 1 question at work and 0 messages still to be posted." ||
 			!strings.HasPrefix(got[2], "That command is not open to you here.") || got[3] != "Stopped." || got[4] != "done" {
 			h.t.Errorf("said %q", got)
 		}
 		h.wants(h.lab, "I am not working on anything here.")
 	}, func(h *house) { *a = *newScripted(); withAgent(a)(h) })
+}
+
+func TestStatusCounts(t *testing.T) {
+	for want, n := range map[string][2]int{
+		"I am here, with 0 questions at work and 0 messages still to be posted.":  {0, 0},
+		"I am here, with 1 question at work and 1 message still to be posted.":    {1, 1},
+		"I am here, with 21 questions at work and 2 messages still to be posted.": {21, 2},
+	} {
+		if got := statusText(n[0], n[1]); got != want {
+			t.Errorf("%d and %d: %q", n[0], n[1], got)
+		}
+	}
 }
 
 // reply: thread answers a top-level question in a thread of its own, which is a
