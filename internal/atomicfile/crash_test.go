@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -81,6 +82,41 @@ func checkSwept(t *testing.T, root *os.Root, leftover bool) {
 	}
 	if got := content(t, root, "bystander"); got != "stays" {
 		t.Errorf("the bystander holds %q", got)
+	}
+}
+
+// What a killed writer left is gone with the next file that is written beside
+// it, whatever its name.
+func TestTheNextWriterSweeps(t *testing.T) {
+	for verb, act := range map[string]func(*os.Root, string, []byte, fs.FileMode, Verify) error{"replace": Replace, "create": Create} {
+		root := openRoot(t)
+		runChild(t, root, BeforeRename, verb)
+		if left := names(t, root); len(left) != 1 || !IsTemp(left[0]) {
+			t.Fatalf("the killed writer left %q", left)
+		}
+		if err := act(root, "another", []byte("x"), 0o600, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(t, root); len(got) != 1 || got[0] != "another" {
+			t.Errorf("%s: there is %q", verb, got)
+		}
+	}
+}
+
+// A folder that somebody filled costs a writer no more than a bound.
+func TestSweepOfAFullFolder(t *testing.T) {
+	root := openRoot(t)
+	for i := range 700 {
+		write(t, root, fmt.Sprint(i), "")
+		if i%100 == 0 {
+			write(t, root, fmt.Sprint(Prefix, i, Suffix), "")
+		}
+	}
+	if n, err := Sweep(root); n != 7 || err != nil {
+		t.Errorf("Sweep = %d, %v", n, err)
+	}
+	if got := names(t, root); len(got) != 700 {
+		t.Errorf("%d are left", len(got))
 	}
 }
 

@@ -4,7 +4,8 @@
 // read back and compared, shown to the caller's own check, and only then
 // renamed over the old file; the folder is synced last. A crash between any
 // two of these steps leaves the old file or the new one, never a part of
-// either, and at most a temporary file that [Sweep] recognises and removes.
+// either, and at most a temporary file that [Sweep] recognises and the next
+// writer in the folder removes.
 //
 // Everything happens inside an [os.Root] and on the calling goroutine, so a
 // caller may have changed his thread's file-system credentials around the

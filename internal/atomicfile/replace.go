@@ -85,6 +85,9 @@ func put(root *os.Root, name string, data []byte, perm fs.FileMode, verify Verif
 	if err := replaceable(root, name); err != nil {
 		return err
 	}
+	// What killed writers left here may be as secret as what they wrote. That it
+	// can't be removed keeps nobody from writing.
+	_, _ = Sweep(root)
 	temp, f, err := createTemp(root)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)

@@ -3,6 +3,7 @@ package atomicfile
 import (
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -70,25 +71,21 @@ func lock(f *os.File) bool {
 	}
 }
 
+// maxSwept bounds how many names of a folder a sweep looks at: the folder may
+// be a tenant's, who may fill it.
+const maxSwept = 10_000
+
 // Sweep removes the temporary files that killed writers left in root and
 // returns how many they were. Those of living writers, in this or any other
-// process, stay. It may run at any time.
+// process, stay. It may run at any time; every writer begins with one.
 func Sweep(root *os.Root) (int, error) {
-	d, err := root.Open(".")
-	if err != nil {
-		return 0, err
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(-1)
+	names, err := tempNames(root)
 	if err != nil {
 		return 0, err
 	}
 	var removed int
 	var errs []error
 	for _, name := range names {
-		if !IsTemp(name) {
-			continue
-		}
 		ok, err := sweepOne(root, name)
 		if ok {
 			removed++
@@ -96,6 +93,29 @@ func Sweep(root *os.Root) (int, error) {
 		errs = append(errs, err)
 	}
 	return removed, errors.Join(errs...)
+}
+
+// tempNames are the names of temporary files among the first of a folder.
+func tempNames(root *os.Root) (temps []string, err error) {
+	d, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	for seen := 0; seen < maxSwept; {
+		names, err := d.Readdirnames(512)
+		for _, name := range names {
+			if IsTemp(name) {
+				temps = append(temps, name)
+			}
+		}
+		if seen += len(names); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return temps, err
+		}
+	}
+	return temps, nil
 }
 
 func sweepOne(root *os.Root, name string) (bool, error) {
