@@ -206,8 +206,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{bob, "adopt", "bob", ""},
 		{bob, "dance", "bob", CodeUsage},
 	} {
-		if err := p.as(act.uid).Do(t.Context(), act.verb, act.profile, nil, nil); code(err) != act.want {
+		err := p.as(act.uid).Do(t.Context(), act.verb, act.profile, nil, nil)
+		if code(err) != act.want {
 			t.Errorf("uid %d %s %s: %v", act.uid, act.verb, act.profile, err)
+		}
+		if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeRefused && e.Try != askAdmin {
+			t.Errorf("uid %d may not %s %s, and is told: try: %s", act.uid, act.verb, act.profile, e.Try)
 		}
 	}
 	if _, err := p.as(ada).Explain(t.Context(), "bob"); code(err) != CodeNoProfile {
@@ -243,6 +247,29 @@ func (p *post) audited(verb, name, outcome string, uid int) {
 		}
 	}
 	p.Errorf("no line says %s %s %s by %d in\n%s", verb, name, outcome, uid, data)
+}
+
+// The command that ends a suspension is told to those whom it is for.
+func TestWhoIsToldToResume(t *testing.T) {
+	needsRoot(t)
+	const ada = 61001
+	p := newPost(t, map[string]int{"ada": ada})
+	p.must(p.as(0).Do(t.Context(), "suspend", "ada", nil, nil))
+	for uid, want := range map[int]string{0: "rcsupervisor resume ada", ada: ""} {
+		e, err := p.as(uid).Explain(t.Context(), "ada")
+		p.must(err)
+		got := ""
+		if e.Action != nil {
+			got = *e.Action
+		}
+		if got != want {
+			t.Errorf("uid %d is told to try %q, not %q", uid, got, want)
+		}
+	}
+	err := p.as(0).Do(t.Context(), "start", "ada", nil, nil)
+	if e, ok := errors.AsType[*Error](err); !ok || e.Try != "rcsupervisor resume ada" {
+		t.Errorf("root starts a suspended profile: %#v", err)
+	}
 }
 
 // A home that was another's before is not for its new owner to adopt.

@@ -155,10 +155,19 @@ func (s *Server) carryOut(ctx context.Context, verb Verb, c Call) (any, error) {
 	case !there && !(verb.Unknown && c.Peer.Admin()):
 		return nil, noProfile(c.Profile)
 	case verb.Admin && !c.Peer.Admin():
-		return nil, &Error{CodeRefused, verb.Name + " is for root and the supervisor's user", "ask an administrator"}
+		return nil, &Error{CodeRefused, verb.Name + " is for root and the supervisor's user", askAdmin}
 	}
-	return verb.Do(ctx, c)
+	reply, err := verb.Do(ctx, c)
+	if e, ok := errors.AsType[*supervisor.OrderError](err); ok && e.ForAdmin && !c.Peer.Admin() {
+		denied := errorOf(err)
+		denied.Try = askAdmin
+		err = denied
+	}
+	return reply, err
 }
+
+// askAdmin is what is told whom the verb that would help is not for.
+const askAdmin = "ask an administrator"
 
 func noProfile(name string) *Error {
 	return &Error{CodeNoProfile, "no such profile: " + quote(name), "rcsupervisor status"}

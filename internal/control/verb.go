@@ -86,7 +86,7 @@ func Orders(s *supervisor.Supervisor) []Verb {
 	adopt := Verb{Name: "adopt", Do: func(ctx context.Context, c Call) (any, error) {
 		// What belonged to somebody else is not for its new owner to take.
 		if now, known, ok := s.Owners(c.Profile); ok && !c.Peer.Admin() && (now != c.Peer.UID || known != c.Peer.UID) {
-			return nil, &Error{CodeRefused, "the profile was another user's before", "ask an administrator for rcsupervisor adopt " + c.Profile}
+			return nil, &Error{CodeRefused, "the profile was another user's before", askAdmin + " for rcsupervisor adopt " + c.Profile}
 		}
 		changes, err := s.Adopt(ctx, c.Profile)
 		c.Note(noted(changes))

@@ -19,6 +19,8 @@ type OrderError struct {
 	Try  string
 	// Refused: whoever asked may not; it is not a matter of trying again.
 	Refused bool
+	// ForAdmin: what Try says only root and the supervisor's user may do.
+	ForAdmin bool
 }
 
 func (e *OrderError) Error() string { return e.Text }
@@ -82,7 +84,7 @@ func (s *Supervisor) want(ctx context.Context, name string, do func(*keeper)) er
 			if e.Reason != "" {
 				text += ": " + e.Reason
 			}
-			return nil, &OrderError{Text: text, Try: "rcsupervisor resume " + name, Refused: true}
+			return nil, &OrderError{Text: text, Try: "rcsupervisor resume " + name, Refused: true, ForAdmin: true}
 		}
 		if !k.enabled {
 			line := ""

@@ -141,6 +141,9 @@ func (v *view) status(now time.Time, all bool) ProfileStatus {
 		Error: text(cmp.Or(v.fault, v.error(h, all))), Action: text(cmp.Or(v.faultTry, advice.Action)), Flapping: h.Flapping,
 		Pending: []string{}, Warnings: slices.Clone(v.warnings), Agent: AgentStatus{Kind: text(v.kind)},
 	}
+	if h.Reason == healthcheck.Suspended && !all {
+		s.Action = nil // resume is for root and the supervisor's user
+	}
 	if v.run > 0 {
 		s.Run = &v.run
 	}
