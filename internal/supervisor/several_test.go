@@ -184,6 +184,11 @@ func TestWhatIsWantedOutlivesTheSupervisor(t *testing.T) {
 		if p := h.await("carol", healthcheck.Held, healthcheck.Suspended); deref(p.Error) != "unpaid since May" {
 			h.Errorf("%q", deref(p.Error))
 		}
+		for viewer, want := range map[Viewer]string{Everybody: "rcsupervisor resume carol", {UID: os.Getuid()}: ""} {
+			if e, ok := h.super.Explain(viewer, "carol"); !ok || deref(e.Action) != want {
+				h.Errorf("%+v is told to try %q", viewer, deref(e.Action))
+			}
+		}
 		err := h.super.Start(h.Context(), "carol")
 		if err == nil || !strings.Contains(err.Error(), "unpaid since May") {
 			h.Errorf("a suspended profile starts: %v", err)

@@ -135,14 +135,14 @@ func (v *view) facts(all bool) healthcheck.Facts {
 func (v *view) status(now time.Time, all bool) ProfileStatus {
 	h := v.history.Settled(now)
 	advice := healthcheck.Explain(h, v.facts(all), now)
+	if h.Reason == healthcheck.Suspended && !all {
+		advice.Action = "" // resume is for root and the supervisor's user
+	}
 	s := ProfileStatus{
 		Name: v.name, Home: text(v.home), State: h.State, Reason: text(string(h.Reason)), Since: instant(h.Since), RetryAt: instant(h.RetryAt),
 		Restarts: h.Restarts, Server: text(v.start.Credentials.Server), UserID: text(v.start.Credentials.UserID),
 		Error: text(cmp.Or(v.fault, v.error(h, all))), Action: text(cmp.Or(v.faultTry, advice.Action)), Flapping: h.Flapping,
 		Pending: []string{}, Warnings: slices.Clone(v.warnings), Agent: AgentStatus{Kind: text(v.kind)},
-	}
-	if h.Reason == healthcheck.Suspended && !all {
-		s.Action = nil // resume is for root and the supervisor's user
 	}
 	if v.run > 0 {
 		s.Run = &v.run
