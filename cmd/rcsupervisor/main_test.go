@@ -17,6 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	dieWhenTold()
 	testscript.Main(cleaned{m}, map[string]func(){"rcsupervisor": main})
 }
 
@@ -34,7 +35,7 @@ func (c cleaned) Run() int {
 
 // plainDir is where the program to start lies, "" for the test binary itself,
 // which is the program when it is called so. With the race detector in it that
-// takes half a second to start, so it is built without.
+// takes half a second to start, so a test binary without it is built beside.
 var plainDir string
 
 func buildPlain() (err error) {
@@ -44,10 +45,31 @@ func buildPlain() (err error) {
 	if plainDir, err = os.MkdirTemp("", "rcsupervisor-test-"); err != nil {
 		return err
 	}
-	if out, err := exec.Command("go", "build", "-o", plainDir, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "test", "-c", "-o", filepath.Join(plainDir, "rcsupervisor"), ".").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
+}
+
+// unraced runs the calling test in the binary without the race detector, and
+// reports that it did. For what kills many processes and opens many seals, and
+// has nothing in it that could race.
+func unraced(t *testing.T) bool {
+	t.Helper()
+	if !raced {
+		return false
+	}
+	limit := 10 * time.Minute
+	if end, ok := t.Deadline(); ok {
+		limit = time.Until(end)
+	}
+	cmd := exec.Command(binary(t), "-test.run=^"+t.Name()+"$", "-test.timeout="+limit.String())
+	cmd.Args[0] = "tests" // called so it is no program
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "PASS") || strings.Contains(string(out), "no tests") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return true
 }
 
 // The verbs are tested by scripts, each with the real program, a home of its
