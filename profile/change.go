@@ -3,6 +3,7 @@ package profile
 import (
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -70,7 +71,8 @@ func moved(a, b Reading) bool {
 
 // sameReading reports whether two readings would be acted on alike.
 func sameReading(a, b Reading) bool {
-	return !moved(a, b) && a.Owner == b.Owner && a.Hashes == b.Hashes && slices.Equal(a.Hermes, b.Hermes) && errorText(a.Err) == errorText(b.Err)
+	return !moved(a, b) && a.Owner == b.Owner && a.Hashes == b.Hashes && slices.Equal(a.Hermes, b.Hermes) &&
+		reflect.DeepEqual(a.HermesConfig, b.HermesConfig) && errorText(a.Err) == errorText(b.Err)
 }
 
 func errorText(err error) string {

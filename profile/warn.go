@@ -59,8 +59,9 @@ type Notice struct {
 }
 
 // Notices are those that follow from a home's files alone, in the order of
-// status' codes. a is the access that is in use, which may give less than the
-// file. It is a pure function.
+// status' codes. The agent in p and the access a are those in use, which may be
+// others than the files give: what waits for a person has no say. It is a pure
+// function.
 func Notices(p Profile, a Access) []Notice {
 	var all []Notice
 	add := func(on bool, code, detail string) {

@@ -20,7 +20,10 @@ func (k *keeper) warnings(v *view) []healthcheck.Warning {
 		warn("stale-recipients", "")
 	}
 	if k.reading.Err == nil {
-		for _, n := range profile.Notices(k.reading.Profile, k.inUse.Access) {
+		// What waits for a person neither warns nor ends a warning.
+		inUse := k.reading.Profile
+		inUse.Settings.Agent = k.inUse.Agent
+		for _, n := range profile.Notices(inUse, k.inUse.Access) {
 			warn(n.Code, n.Detail)
 		}
 	}
