@@ -27,6 +27,7 @@ func (in *intake) flush() bool {
 	}
 	for _, j := range run {
 		in.conclude(j)
+		in.passed(j.heard) // now it is known, if it was anything to us
 	}
 	return true
 }

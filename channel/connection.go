@@ -134,11 +134,20 @@ func (*ear) Connected() {}
 // after it waits behind what was missed before it.
 func (e *ear) Ready(c *ddp.Conn) {
 	e.socket = c
-	l := e.life
+	l, now := e.life, time.Now()
 	l.socket.Store(c)
 	l.hears.begin()
-	l.tell(func() { l.ready(e.conn) })
-	l.intake.fallBehind()
+	online := func() { l.tell(func() { l.ready(e.conn, now) }) }
+	if l.born() {
+		online()
+		l.intake.fallBehind()
+		return
+	}
+	l.intake.lane.Put(entry{mark: func() {
+		l.begins(now)
+		online()
+		l.intake.missed()
+	}})
 }
 
 // Event takes one message in.
@@ -162,13 +171,12 @@ func (e *ear) Event(event ddp.Event) {
 	}
 }
 
-// ready is online. Runs on the loop.
-func (l *life) ready(c *connection) {
+// ready is online, since a moment. Runs on the loop.
+func (l *life) ready(c *connection, since time.Time) {
 	if l.conn != c {
 		return
 	}
-	now := time.Now()
-	l.online, l.checked = now, now // the login proved the token
+	l.online, l.checked = since, since // the login proved the token
 	if !l.draining {
 		l.phase = Online
 	}

@@ -26,7 +26,7 @@ const (
 type intake struct {
 	life    *life
 	lane    lane.Lane[entry]
-	waiting atomic.Int64 // live messages in the lane or in a pen
+	waiting waiting      // live messages that are not settled
 	full    atomic.Bool  // until the lane has come to where it was full
 	closed  atomic.Bool
 
@@ -82,14 +82,14 @@ func (in *intake) put(m *chat.Message, where chat.Context) {
 	switch {
 	case in.closed.Load() || in.full.Load():
 		return
-	case in.waiting.Load() >= maxWaiting:
+	case in.waiting.count() >= maxWaiting:
 		if in.full.CompareAndSwap(false, true) {
 			in.life.log.Warn("more messages wait than may; those that come now are caught up later", "waiting", maxWaiting)
 			in.lane.Put(entry{mark: in.relieved})
 		}
 		return
 	}
-	in.waiting.Add(1)
+	in.waiting.add(m.ID)
 	in.lane.Put(entry{heard: heard{
 		message: m, room: gate.FromEvent(where), name: where.RoomName, came: in.life.serverNow(), live: true,
 	}})
@@ -189,14 +189,13 @@ func (in *intake) lead(h heard) {
 		in.duplicate(h)
 		return
 	}
-	in.passed(h)
 	in.run = append(in.run, judged{heard: h, verdict: v, fresh: h.claimed})
 }
 
 // passed takes note that a live message waits no longer.
 func (in *intake) passed(h heard) {
 	if h.live {
-		in.waiting.Add(-1)
+		in.waiting.remove(h.message.ID)
 	}
 }
 

@@ -15,13 +15,17 @@ import (
 // server come back together after its restart; what they ask then is little.
 const learnEvery = time.Hour
 
-// learn finds out what the server and the bot on it are: its version, its
-// clock, how long a message may be, and how people call the bot. Only the clock
-// is needed; what else can't be told now is asked again with the next
-// connection. It reports false when this one ended first. The caller holds
+// knows reports whether what the server is like need not be asked again. The
+// caller holds l.missing.
+func (l *life) knows() bool {
+	return !l.learned.IsZero() && time.Since(l.learned) < learnEvery && l.rules.Load().self.Username != ""
+}
+
+// learnServer finds out the server's version and its clock, of which the clock
+// is needed. It reports false when the connection ended first. The caller holds
 // l.missing.
-func (l *life) learn(ctx context.Context) bool {
-	if !l.learned.IsZero() && time.Since(l.learned) < learnEvery && l.rules.Load().self.Username != "" {
+func (l *life) learnServer(ctx context.Context) bool {
+	if l.knows() {
 		return true
 	}
 	client := l.client.Load()
@@ -32,9 +36,17 @@ func (l *life) learn(ctx context.Context) bool {
 		}
 		return err
 	})
-	if err != nil && !errors.Is(err, errGaveUp) {
-		return false
+	return err == nil || errors.Is(err, errGaveUp)
+}
+
+// learn finds out how long a message may be, and how people call the bot. What
+// can't be told now is asked again with the next connection. It reports false
+// when this one ended first. The caller holds l.missing.
+func (l *life) learn(ctx context.Context) bool {
+	if l.knows() {
+		return true
 	}
+	client := l.client.Load()
 	l.learnSize(ctx, client)
 	if l.rules.Load().self.Username == "" {
 		l.learnName(ctx, client)

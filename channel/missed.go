@@ -46,14 +46,18 @@ func (l *life) readMissed(ctx context.Context, epoch uint64, since time.Time) {
 	case <-ctx.Done():
 		return
 	}
+	if !l.learnServer(ctx) {
+		return
+	}
+	first := l.firstTime(since)
 	if !l.learn(ctx) || !l.reread(ctx) {
 		return
 	}
-	online, known := l.store.Cursor("")
-	if !known {
-		l.firstTime(ctx, epoch, since)
+	if first {
+		l.intake.mark(ctx, "", func() { l.intake.planned(epoch, nil) })
 		return
 	}
+	online, _ := l.store.Cursor("")
 	m := &missed{life: l, epoch: epoch, rules: l.rules.Load()}
 	if !m.plan(ctx, online) {
 		return
@@ -68,23 +72,6 @@ func (l *life) readMissed(ctx context.Context, epoch uint64, since time.Time) {
 	if !m.skipped {
 		l.intake.mark(ctx, "", func() { l.provenUntil(m.asOf) })
 	}
-}
-
-// born is the name of no room under which the store keeps when the profile was
-// online for the first time. It may be forgotten for a room's cursor once that
-// is so long ago that nothing reaches back to it.
-const born = " born"
-
-// firstTime begins a profile that was never online before: it answers nothing
-// that was said before its first `ready`.
-func (l *life) firstTime(ctx context.Context, epoch uint64, since time.Time) {
-	offset, _ := l.client.Load().ClockOffset()
-	l.intake.mark(ctx, "", func() {
-		moment := since.Add(offset - clockError)
-		l.store.Advance(born, moment)
-		l.store.Advance("", moment)
-		l.intake.planned(epoch, nil)
-	})
 }
 
 // provenUntil says that up to a moment of the server's clock nothing was missed
@@ -122,7 +109,7 @@ func (m *missed) plan(ctx context.Context, online time.Time) bool {
 	m.budget.Left = m.rules.settings.Limits.CatchUpMessages
 	now := l.serverNow()
 	m.asOf = now.Add(-clockError)
-	first, _ := l.store.Cursor(born)
+	first, _ := l.store.Cursor(firstOnline)
 	moments := catchup.Moments{Born: first, Online: online, Now: now.Add(clockError), Age: m.rules.settings.Limits.CatchUp}
 	var rooms []catchup.Room
 	err := l.persist(ctx, "what changed", func(ctx context.Context) (err error) {
@@ -173,7 +160,7 @@ func (m *missed) changed(ctx context.Context, since time.Time) ([]catchup.Room, 
 // settled. It reports false when the connection ended first.
 func (m *missed) read(ctx context.Context, s catchup.Stretch) bool {
 	l := m.life
-	pass := catchup.NewPass(s, &m.budget, func(msg chat.Message) bool { return m.wanted(msg) })
+	pass := catchup.NewPass(s, &m.budget, m.worth)
 	switch err := l.persist(ctx, "what was said in a room", func(ctx context.Context) error { return m.pages(ctx, s, pass) }); {
 	case errors.Is(err, errGaveUp):
 		m.skipped = true // its cursor stays
@@ -218,15 +205,21 @@ func (m *missed) pages(ctx context.Context, s catchup.Stretch, pass *catchup.Pas
 // give.
 const pageSize = 100
 
-// wanted reports whether a missed message asks for something, and is new.
-func (m *missed) wanted(msg chat.Message) bool {
+// worth says what a missed message is to the bot.
+func (m *missed) worth(msg chat.Message) catchup.Worth {
 	v := gate.Decide(msg, gate.Facts{
 		Self: m.rules.self, Policy: m.rules.policy, Room: m.facts[msg.RoomID], CaughtUp: true, Now: m.asOf,
 	})
-	if v.Action == gate.Ignore {
-		return false
+	in := m.life.intake
+	switch {
+	case v.Action == gate.Ignore:
+		return catchup.Nothing
+	case in.waiting.has(msg.ID): // before what is known: it is known once it waits no longer
+		return catchup.Heard
+	case in.knows(heard{message: &msg}):
+		return catchup.Nothing
 	}
-	return !m.life.intake.knows(heard{message: &msg})
+	return catchup.Asked
 }
 
 // errGaveUp is what persist ends with when a server answers, and never usefully.

@@ -253,6 +253,34 @@ func TestWhatLiesBeyondTheBoundsIsCounted(t *testing.T) {
 	})
 }
 
+// A live question that waits behind missed ones is found in its room's history,
+// too. It is answered, so it is neither missed nor one of those that may be
+// caught up.
+func TestALiveQuestionIsNotMissed(t *testing.T) {
+	inBubble(t, pretend.V9, func(h *house) {
+		h.up()
+		h.pass(time.Minute)
+		h.server.Break(pretend.Fault{Kind: pretend.Slow, Route: "im.history", Delay: pretend.Duration(20 * time.Second)})
+		h.server.Break(pretend.Fault{Kind: pretend.Restart, Delay: pretend.Duration(10 * time.Second)})
+		h.pass(time.Second)
+		h.server.Say(h.owner, h.direct, "missed one")
+		h.server.Say(h.owner, h.direct, "missed two")
+		h.server.Say(h.owner, h.lab, "@hermes missed three, beyond the bound")
+		h.server.Say(h.stranger, h.den, "chatter")
+		h.await("catching up", func(r Report) bool { return r.CatchingUp })
+		h.say(h.owner, h.lab, "@hermes live")
+		h.say(h.owner, h.den, "@hermes live too")
+		h.await("caught up", func(r Report) bool { return !r.CatchingUp })
+		h.pass(time.Second)
+		h.wants(h.direct, echoes("missed one", "missed two")...)
+		h.wants(h.lab, echoes("live")...)
+		h.wants(h.den, echoes("live too")...)
+		if c := h.counters(); c.Missed != 1 || c.Claimed != 4 || c.Duplicates != 0 {
+			h.t.Errorf("counted %+v", c)
+		}
+	}, with(func(s *Start) { s.Settings.Limits.CatchUpMessages = 2 }))
+}
+
 // What was missed is outside limits.queue and answers_per_hour, and an order
 // that was missed does not stop the turn that runs now.
 func TestMissedQuestionsWaitOutsideTheQueue(t *testing.T) {

@@ -107,6 +107,9 @@ func (b *book) question(m mark) (Question, bool) {
 	return q, true
 }
 
+// own reports whether a cursor is not a room's but the profile's. See [Store].
+func own(room string) bool { return room == "" || room[0] == ' ' }
+
 // advance moves a cursor and reports whether it moved.
 func (b *book) advance(room string, ts time.Time) bool {
 	at, ok := b.rooms[room]

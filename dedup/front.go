@@ -137,7 +137,7 @@ func (f *front) Advance(room string, ts time.Time) {
 		f.moved()
 	}
 	f.mu.Unlock()
-	if moved && room == "" && !known {
+	if moved && !known && own(room) {
 		// If that fails it is written with the next step that doesn't.
 		_ = f.do(context.Background(), newStep(flush, Question{}))
 	}

@@ -52,10 +52,12 @@ type Store interface {
 	// Cursor returns the server time up to which a room's messages are
 	// settled. Advance moves it, never backwards, and may keep it in memory
 	// for up to 5 s or until the next step is written. The room "" stands for
-	// the profile: the last server time at which it was online. The first such
-	// time is on disk when Advance returns, if the disk allows: a profile that
-	// forgot it would not look for what was said since. At most 4096 other
-	// rooms have one; the oldest is forgotten for the next.
+	// the profile: the last server time at which it was online. No room's name
+	// begins with a space either: such are the caller's own, for other moments.
+	// The first time of "" and of each of those is on disk when Advance returns,
+	// if the disk allows: a profile that forgot it would not look for what was
+	// said since. At most 4096 names but "" have one; the oldest is forgotten
+	// for the next.
 	Cursor(room string) (time.Time, bool)
 	Advance(room string, ts time.Time)
 	// Close writes what Advance kept and ends the store.

@@ -15,13 +15,23 @@ const maxRead = 5000
 // limits.catch_up_messages.
 type Budget struct{ Left int }
 
+// A Worth is what a message that is read is to the bot.
+type Worth uint8
+
+// What a message may be.
+const (
+	Nothing Worth = iota // it asks for nothing, or is known
+	Asked                // it asks, and is answered only if it is kept
+	Heard                // it asks, and the socket brought it too: it is answered whatever is kept
+)
+
 // A Pass goes back through one stretch. It keeps what is wanted, within the
 // budget, and remembers how far it came, so that a reading that broke off goes
 // on where it was. It is one goroutine's.
 type Pass struct {
 	stretch Stretch
 	budget  *Budget
-	wanted  func(chat.Message) bool
+	worth   func(chat.Message) Worth
 
 	kept   []chat.Message
 	read   int
@@ -32,10 +42,11 @@ type Pass struct {
 	span   Span
 }
 
-// NewPass begins a stretch. wanted says which messages ask for something; only
-// they are kept, and only they count as missed.
-func NewPass(s Stretch, b *Budget, wanted func(chat.Message) bool) *Pass {
-	return &Pass{stretch: s, budget: b, wanted: wanted}
+// NewPass begins a stretch. worth says which messages ask for something; only
+// they are kept. Those that were heard are kept in any case, so that they come
+// in their place, and neither use up the budget nor count as missed.
+func NewPass(s Stretch, b *Budget, worth func(chat.Message) Worth) *Pass {
+	return &Pass{stretch: s, budget: b, worth: worth}
 }
 
 // Take takes the next message back and reports whether there is more to read.
@@ -51,16 +62,17 @@ func (p *Pass) Take(m chat.Message) (more bool) {
 		return false
 	}
 	p.reached(m)
-	if !p.wanted(m) {
-		return true
-	}
-	if p.budget.Left == 0 {
+	switch worth := p.worth(m); {
+	case worth == Nothing:
+	case worth == Asked && p.budget.Left == 0:
 		p.missed++
 		p.span = p.span.with(Span{at, at.Add(time.Millisecond)})
-		return true
+	default:
+		if worth == Asked {
+			p.budget.Left--
+		}
+		p.kept = append(p.kept, m)
 	}
-	p.budget.Left--
-	p.kept = append(p.kept, m)
 	return true
 }
 
@@ -85,7 +97,7 @@ func (p *Pass) lose(s Span) {
 
 // Lose counts one message of the stretch's lost span.
 func (p *Pass) Lose(m chat.Message) {
-	if !p.stretch.Lost.Empty() && p.wanted(m) {
+	if !p.stretch.Lost.Empty() && p.worth(m) == Asked {
 		p.missed++
 		p.span = p.span.with(p.stretch.Lost)
 	}

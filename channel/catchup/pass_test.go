@@ -16,8 +16,16 @@ func message(id string, sent time.Time) chat.Message {
 	return chat.Message{ID: id, Sent: chat.At(sent), Text: id}
 }
 
-// asked messages have an id that begins with q.
-func asked(m chat.Message) bool { return strings.HasPrefix(m.ID, "q") }
+// asked messages have an id that begins with q, heard ones with h.
+func asked(m chat.Message) Worth {
+	switch {
+	case strings.HasPrefix(m.ID, "q"):
+		return Asked
+	case strings.HasPrefix(m.ID, "h"):
+		return Heard
+	}
+	return Nothing
+}
 
 func ids(ms []chat.Message) string {
 	var out []string
@@ -77,6 +85,31 @@ func TestABudgetIsShared(t *testing.T) {
 	}
 	if want := (Span{at(4 * minute), at(2 * minute).Add(time.Millisecond)}); span != want {
 		t.Errorf("missed in %v, want %v", span, want)
+	}
+}
+
+// What was heard is kept in its place, is nothing to the budget, and is never
+// missed: it is answered whatever is kept.
+func TestWhatWasHeardIsNotMissed(t *testing.T) {
+	budget := &Budget{Left: 1}
+	p := NewPass(Stretch{From: at(hour), Lost: Span{at(2 * hour), at(hour)}}, budget, asked)
+	for _, m := range []chat.Message{
+		message("h4", at(minute)), message("q3", at(2*minute)), message("h2", at(3*minute)), message("q1", at(4*minute)), message("h0", at(5*minute)),
+	} {
+		if !p.Take(m) {
+			t.Fatal("it is not read further")
+		}
+	}
+	p.Lose(message("h", at(90*minute)))
+	if got := ids(p.Messages()); got != "h0 h2 q3 h4" || budget.Left != 0 {
+		t.Errorf("kept %s, %d left", got, budget.Left)
+	}
+	n, span := p.Missed()
+	if want := (Span{at(4 * minute), at(4 * minute).Add(time.Millisecond)}); n != 1 || span != want {
+		t.Errorf("missed %d in %v, want 1 in %v", n, span, want)
+	}
+	if !p.Settled().Equal(at(minute)) {
+		t.Errorf("settled %v", p.Settled())
 	}
 }
 
@@ -143,7 +176,7 @@ func TestAPassThatBreaksOff(t *testing.T) {
 		missed := 0
 		for _, m := range all {
 			switch {
-			case !asked(m):
+			case asked(m) == Nothing:
 			case len(want) < budget:
 				want = append(want, m.ID)
 			default:
