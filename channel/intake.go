@@ -26,8 +26,8 @@ const (
 type intake struct {
 	life    *life
 	lane    lane.Lane[entry]
-	waiting waiting      // live messages that are not settled
-	full    atomic.Bool  // until the lane has come to where it was full
+	waiting waiting     // live messages that are not settled
+	full    atomic.Bool // until the lane has come to where it was full
 	closed  atomic.Bool
 
 	pens     map[string]*pen   // by room, of which something is known or waits
