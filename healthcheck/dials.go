@@ -6,13 +6,17 @@ import "time"
 const (
 	DialsPerServer = 4  // attempts at once to one server, from dial to ready
 	DialsInAll     = 64 // attempts at once in all
-	DialsPerSecond = 50 // attempts begun in a second to one server
+	DialsPerSecond = 50 // attempts begun within any second to one server
 )
 
 // Dials shares out connection attempts: at most [DialsPerServer] at a time and
 // [DialsPerSecond] to a server, [DialsInAll] in all. Servers take turns, and
 // profiles of one server go in the order they asked, so that a server with a
 // thousand profiles that all want in costs another one's a turn and no more.
+//
+// What the last second was spared may be had at once: when a server is back the
+// first fifty wait for no beat, and a clock that comes late costs nothing.
+//
 // Make one with [NewDials] for the host. It is not safe for concurrent use.
 type Dials struct {
 	servers map[string]*berth
@@ -26,7 +30,24 @@ type berth struct {
 	server  string
 	waiting []string
 	dialing map[string]bool
-	next    time.Time // when the next attempt may begin
+	begun   []time.Time // the attempts of the last second, oldest first
+}
+
+// pace is how long it is until one more attempt keeps to [DialsPerSecond].
+func (b *berth) pace(now time.Time) time.Duration {
+	past := 0
+	for i, t := range b.begun {
+		if t.After(now) { // the clock was set back
+			b.begun[i] = now
+		} else if now.Sub(t) >= time.Second {
+			past = i + 1
+		}
+	}
+	b.begun = b.begun[:copy(b.begun, b.begun[past:])]
+	if len(b.begun) < DialsPerSecond {
+		return 0
+	}
+	return b.begun[0].Add(time.Second).Sub(now)
 }
 
 // NewDials returns Dials with nobody waiting.
@@ -58,14 +79,11 @@ func (d *Dials) Take(now time.Time) (name string, wait time.Duration, ok bool) {
 	if d.running >= DialsInAll {
 		return "", 0, false
 	}
-	const gap = time.Second / DialsPerSecond
 	for i, b := range d.turns {
 		if len(b.dialing) >= DialsPerServer {
 			continue
 		}
-		if left := b.next.Sub(now); left > 0 {
-			left = min(left, gap) // the clock was set back
-			b.next = now.Add(left)
+		if left := b.pace(now); left > 0 {
 			if wait == 0 || left < wait {
 				wait = left
 			}
@@ -79,7 +97,7 @@ func (d *Dials) Take(now time.Time) (name string, wait time.Duration, ok bool) {
 			d.turns = append(d.turns, b)
 		}
 		b.dialing[name] = true
-		b.next = now.Add(gap)
+		b.begun = append(b.begun, now)
 		d.running++
 		return name, 0, true
 	}
@@ -106,11 +124,10 @@ func (d *Dials) Done(name string) {
 }
 
 // Forget drops what is kept of servers that nobody waits for or dials. Call it
-// now and then where servers come and go; the pace between two attempts starts
-// anew.
+// now and then where servers come and go.
 func (d *Dials) Forget(now time.Time) {
 	for server, b := range d.servers {
-		if len(b.waiting) == 0 && len(b.dialing) == 0 && !b.next.After(now) {
+		if len(b.waiting) == 0 && len(b.dialing) == 0 && b.pace(now) == 0 && len(b.begun) == 0 {
 			delete(d.servers, server)
 		}
 	}

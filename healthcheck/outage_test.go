@@ -179,17 +179,15 @@ func TestOutage(t *testing.T) {
 	for _, n := range []int{1, 20, 300, 1000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			o := play(t, n)
-			// The next probe is at most 5 s and its jitter away; then come the logins.
-			most := 5750*time.Millisecond + 100*time.Millisecond + time.Duration(n)*time.Second/DialsPerSecond
-			if n <= DialsPerServer {
-				most += time.Second
-			}
+			// The next probe is at most 5 s and its jitter away; then come the
+			// logins, fifty in the first second.
+			most := 5750*time.Millisecond + 600*time.Millisecond + time.Duration((n-1)/DialsPerSecond)*time.Second
 			healed := o.last.Sub(o.back)
 			t.Logf("%d profiles: all online %v after the server's return; %d dials and %d probes while it was away", n, healed, o.attempts, o.probes)
 			if healed > most {
 				t.Errorf("all online after %v, want %v at most", healed, most)
 			}
-			if n <= 200 && healed > 10*time.Second {
+			if n <= 250 && healed > 10*time.Second {
 				t.Errorf("all online after %v", healed)
 			}
 			if o.attempts > DialsPerServer {

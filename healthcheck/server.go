@@ -147,7 +147,12 @@ func (s *Server) Connected(name string, now time.Time) []string {
 // Online says that name has logged in and hears messages: the server is there
 // and takes tokens. Everybody who waits is released.
 func (s *Server) Online(name string, now time.Time) []string {
-	names := s.Connected(name, now)
+	return append(s.Connected(name, now), s.Taken(name, now)...)
+}
+
+// Taken says that the server takes name's token, whatever way it was asked:
+// everybody who waits because it refused is released.
+func (s *Server) Taken(name string, now time.Time) []string {
 	s.trust.leave(name, now)
 	s.refusals = [DoubtCount]refusal{}
 	doubted := s.trust.release()
@@ -158,7 +163,24 @@ func (s *Server) Online(name string, now time.Time) []string {
 	for _, n := range doubted {
 		s.freed[n] = now
 	}
-	return append(names, doubted...)
+	return doubted
+}
+
+// Idle reports whether s knows nothing, or nothing any more, that a new Server
+// would not.
+func (s *Server) Idle(now time.Time) bool {
+	old := func(t time.Time) bool { return now.Sub(t) >= DoubtLast }
+	for _, r := range s.refusals {
+		if r.name != "" && !old(r.at) {
+			return false
+		}
+	}
+	for _, at := range s.freed {
+		if !old(at) {
+			return false
+		}
+	}
+	return s.Waiting() == 0 && (s.reach.asked == 0 || old(s.reach.due))
 }
 
 // Leave says that name waits no more: it was stopped, restarted or changed, or

@@ -93,7 +93,7 @@ func (c *Client) do(parent context.Context, k call) ([]byte, error) {
 		if err == nil {
 			return body, nil
 		}
-		if n == attempts || !k.again || !passing(err) || !pause(ctx, n) || c.permit(ctx, k.route) != nil {
+		if n == c.attempts || !k.again || !passing(err) || !pause(ctx, n) || c.permit(ctx, k.route) != nil {
 			return nil, c.because(parent, ctx, k.route, err)
 		}
 	}

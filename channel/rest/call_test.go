@@ -127,6 +127,25 @@ func TestOnlyWhatCannotDoubleIsRepeated(t *testing.T) {
 	}
 }
 
+// Who asks whether a server is there asks once, and again when it likes.
+func TestOnceIsOnce(t *testing.T) {
+	for _, answer := range []http.HandlerFunc{hangUp, full} {
+		for _, call := range everyCall {
+			synctest.Test(t, func(t *testing.T) {
+				c, b, _, stop := bubble(t, answer, func(c *Config) { c.Once = true })
+				defer stop()
+				began := time.Now()
+				if err := call.make(t.Context(), c); err == nil {
+					t.Fatal("no error")
+				}
+				if n := b.count(); n != 1 || time.Since(began) > 0 {
+					t.Errorf("%s: asked %d times in %v", call.name, n, time.Since(began))
+				}
+			})
+		}
+	}
+}
+
 func TestARepeatThatIsAnsweredCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, b, _, stop := bubble(t, inTurn(full, hangUp, meOK), nil)

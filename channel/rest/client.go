@@ -40,6 +40,9 @@ type Config struct {
 	// Limited is told when the server asked for time on a route: other bots of
 	// this host would meet the same limit. nil: nobody is.
 	Limited func(route string, d time.Duration)
+	// Once: no call is tried a second time. It is for who asks whether a server
+	// is there, and will ask again.
+	Once bool
 	// Log gets one line per attempt at debug, with route, status and duration.
 	// nil: none.
 	Log *slog.Logger
@@ -55,6 +58,7 @@ type Client struct {
 	network   *dial.Network
 	allow     func(context.Context, string) error
 	limited   func(string, time.Duration)
+	attempts  int // at a call that may be made more than once
 	log       *slog.Logger
 	transport *http.Transport
 	files     chan struct{} // a token for each transfer that runs
@@ -90,7 +94,10 @@ func New(c Config) (*Client, error) {
 	client := &Client{
 		server: c.Server, base: base, userID: c.UserID, token: c.Token,
 		network: c.Network, allow: c.Allow, limited: c.Limited, log: c.Log,
-		files: make(chan struct{}, transfers), live: map[*scope]struct{}{},
+		files: make(chan struct{}, transfers), live: map[*scope]struct{}{}, attempts: attempts,
+	}
+	if c.Once {
+		client.attempts = 1
 	}
 	client.transport = client.newTransport()
 	return client, nil
