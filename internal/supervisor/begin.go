@@ -177,7 +177,7 @@ func (k *keeper) heard(r *run, report *channel.Report) {
 // bot is ours.
 func (k *keeper) cameOnline() {
 	c := k.start.Credentials
-	k.servers.connected(c.Server, k.name)
+	k.servers.connected(k.name, k.start)
 	k.history = k.history.Online(time.Now())
 	k.logState()
 	claim := profile.Claim{Path: k.reading.Home, Owner: k.reading.Owner, Server: c.Server, Bot: c.UserID, Generation: c.Generation}
@@ -205,16 +205,21 @@ func (k *keeper) displaced(by string, b bot) {
 	k.unready(&Unready{Reason: healthcheck.Duplicate, Err: fmt.Errorf("its bot is run by %s", by)})
 }
 
+// away is the end of an attempt that was none: its server is known to be away.
+var away = healthcheck.Ended{Reason: healthcheck.Unreachable, Common: true}
+
 // ended asks what follows an end, of the profile and of its server.
 func (k *keeper) ended(e healthcheck.Ended) {
-	server := k.start.Credentials.Server
 	k.servers.dialed(k.name)
+	if k.servers.turnedAway(k.name) {
+		e = away
+	}
 	switch e.Reason {
 	case healthcheck.Unreachable:
-		k.servers.unreachable(server, k.name, k.start)
+		k.servers.unreachable(k.name, k.start)
 	case healthcheck.Refused:
 		var others []string
-		e.Common, e.Limit, others = k.servers.refused(server, k.name, k.start)
+		e.Common, e.Limit, others = k.servers.refused(k.name, k.start)
 		for _, name := range others {
 			if o := k.keeper(name); o != nil && o != k {
 				o.tell(func() { o.decide(o.history.Doubted(e.Limit, time.Now())) })

@@ -87,8 +87,7 @@ func (k *keeper) settle(swapped bool) {
 	case k.history.Alive && k.history.State == healthcheck.Starting:
 		k.prepare(k.begin) // what is being prepared is out of date
 	default:
-		k.servers.leave(k.name)
-		k.decide(k.history.Changed(now))
+		k.hurry()
 	}
 }
 
@@ -111,8 +110,17 @@ func (k *keeper) refreshed(p prepared) {
 	if k.live == nil || !k.use(p) || k.history.State == healthcheck.Online {
 		return
 	}
+	k.hurry()
+}
+
+// hurry goes on at once where what is new may help. Who waits for a server to
+// be there goes on waiting, by the way that holds now.
+func (k *keeper) hurry() {
 	k.servers.leave(k.name)
 	k.decide(k.history.Changed(time.Now()))
+	if k.history.Plan == healthcheck.Await && k.history.Reason == healthcheck.Unreachable {
+		k.servers.unreachable(k.name, k.start)
+	}
 }
 
 // use hands a run what was prepared, and reports whether it goes on with it.
@@ -143,7 +151,7 @@ func (k *keeper) use(p prepared) bool {
 // than before.
 func (k *keeper) woken() {
 	if !k.ending && k.live == nil && k.resting() == "" {
-		k.decide(k.history.Changed(time.Now()))
+		k.hurry()
 	}
 }
 

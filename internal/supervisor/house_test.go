@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,8 @@ type house struct {
 	super *Supervisor
 	stop  func() error
 	hurry chan struct{} // closed: end at once
+
+	events atomic.Int64 // that were told
 
 	mu   sync.Mutex
 	seen map[string][]string // "state reason" of each profile, as they came
@@ -215,6 +218,7 @@ func (h *house) observe(e Event) {
 	if e.Record != nil {
 		return
 	}
+	h.events.Add(1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := strings.TrimSpace(string(e.History.State) + " " + string(e.History.Reason))

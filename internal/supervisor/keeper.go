@@ -88,7 +88,7 @@ func (k *keeper) tell(change func()) bool { return k.mail.put(change) }
 func (k *keeper) run() {
 	defer func() {
 		k.timer.Stop()
-		k.servers.leave(k.name)
+		k.servers.forget(k.name)
 		k.freeBot()
 		k.leaving = true
 		k.publish()
@@ -150,6 +150,10 @@ func (k *keeper) decide(d healthcheck.Decision, h healthcheck.History) {
 		return
 	}
 	switch d.Do {
+	case healthcheck.Rest:
+		if !h.Alive {
+			k.servers.leave(k.name)
+		}
 	case healthcheck.Begin, healthcheck.Dial, healthcheck.Reread, healthcheck.Probe:
 		k.timer.Reset(d.After)
 	case healthcheck.Await:
@@ -186,11 +190,9 @@ func (k *keeper) observe(changed bool) {
 // due does what was planned for now.
 func (k *keeper) due() {
 	plan := k.history.Plan
-	if plan == healthcheck.Begin || plan == healthcheck.Dial || plan == healthcheck.Reread {
-		if k.start.Profile != "" && k.servers.down(k.start.Credentials.Server) {
-			k.ended(healthcheck.Ended{Reason: healthcheck.Unreachable, Common: true})
-			return
-		}
+	if k.live != nil && (plan == healthcheck.Dial || plan == healthcheck.Reread) && k.servers.down(k.start) {
+		k.ended(away)
+		return
 	}
 	k.history = k.history.Began(time.Now(), k.config.Jitter)
 	k.observe(true)
@@ -224,6 +226,7 @@ func (k *keeper) dial() {
 		return
 	}
 	k.dials++
+	k.servers.heads(k.name, k.start)
 	k.live.Command(channel.Connect{Number: k.dials})
 	k.history = k.history.Dialing(time.Now())
 	k.observe(true)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -29,11 +29,13 @@ type servers struct {
 	agents  *agents
 
 	mu     sync.Mutex
-	known  map[string]*healthcheck.Server
+	known  map[path]*healthcheck.Server
 	ways   map[string]channel.Start // by profile: how it reaches its server, while it waits for it
+	paths  map[string]path          // by profile: the way of its last attempt
 	freed  []string                 // to be released
 	dials  *healthcheck.Dials
-	turns  map[string]chan struct{} // by profile: closed when it may dial
+	turns  map[string]*turn         // by profile: while it waits to dial, and dials
+	away   map[string]bool          // by profile: turned away, and not yet told
 	checks map[string]*rate.Limiter // by server
 
 	poke chan struct{} // capacity 1: something may be due sooner
@@ -42,22 +44,9 @@ type servers struct {
 func newServers(env channel.Env, j healthcheck.Jitter, a *agents, release func([]string)) *servers {
 	return &servers{
 		jitter: j, env: env, release: release, budgets: newBudgets(), agents: a, poke: make(chan struct{}, 1),
-		known: make(map[string]*healthcheck.Server), ways: make(map[string]channel.Start),
-		dials: healthcheck.NewDials(), turns: make(map[string]chan struct{}), checks: make(map[string]*rate.Limiter),
+		known: make(map[path]*healthcheck.Server), ways: make(map[string]channel.Start), paths: make(map[string]path),
+		dials: healthcheck.NewDials(), turns: make(map[string]*turn), away: make(map[string]bool), checks: make(map[string]*rate.Limiter),
 	}
-}
-
-// with calls f on the model of one server.
-func (s *servers) with(server string, f func(*healthcheck.Server)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m := s.known[server]
-	if m == nil {
-		m = healthcheck.NewServer()
-		s.known[server] = m
-	}
-	f(m)
-	s.wake()
 }
 
 // wake makes run look again at what is due. Call it with the lock or without.
@@ -68,30 +57,43 @@ func (s *servers) wake() {
 	}
 }
 
-func (s *servers) down(server string) (down bool) {
-	s.with(server, func(m *healthcheck.Server) { down = m.Down() })
-	return down
+// down reports whether nobody dials by a profile's way.
+func (s *servers) down(way channel.Start) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.known[pathOf(way)]
+	return m != nil && m.Down()
 }
 
-func (s *servers) unreachable(server, name string, way channel.Start) {
-	s.with(server, func(m *healthcheck.Server) {
-		s.ways[name] = way
-		m.Unreachable(name, time.Now(), s.jitter)
-	})
+// unreachable says that a profile's way led nowhere. It waits from now on, and
+// whoever wants to take the same way waits with it.
+func (s *servers) unreachable(name string, way channel.Start) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, p := time.Now(), pathOf(way)
+	s.ways[name] = way
+	s.belief(p.server).Leave(name, now)
+	s.model(p).Unreachable(name, now, s.jitter)
+	s.turnAllAway(p)
+	s.wake()
 }
 
-func (s *servers) refused(server, name string, way channel.Start) (common bool, limit time.Duration, others []string) {
-	s.with(server, func(m *healthcheck.Server) {
-		s.ways[name] = way
-		common, limit, others = m.Refused(name, time.Now(), s.jitter)
-	})
-	return common, limit, others
+func (s *servers) refused(name string, way channel.Start) (common bool, limit time.Duration, others []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ways[name] = way
+	s.wake()
+	return s.belief(way.Credentials.Server).Refused(name, time.Now(), s.jitter)
 }
 
 // connected says that a profile is online: its server is there, and takes
 // tokens.
-func (s *servers) connected(server, name string) {
-	s.with(server, func(m *healthcheck.Server) { s.freed = append(s.freed, m.Online(name, time.Now())...) })
+func (s *servers) connected(name string, way channel.Start) {
+	s.mu.Lock()
+	now := time.Now()
+	s.freed = append(s.freed, s.model(pathOf(way)).Connected(name, now)...)
+	s.freed = append(s.freed, s.belief(way.Credentials.Server).Taken(name, now)...)
+	s.mu.Unlock()
 	s.dialed(name)
 }
 
@@ -106,34 +108,13 @@ func (s *servers) leave(name string) {
 	s.dialed(name)
 }
 
-// dialed gives a place to dial from back.
-func (s *servers) dialed(name string) {
+// forget says that a profile is no more.
+func (s *servers) forget(name string) {
+	s.leave(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dials.Done(name)
-	delete(s.turns, name)
-	s.wake()
-}
-
-// mayDial returns when a profile may begin its attempt. Its place is given
-// back by dialed, when the attempt has come to something.
-func (s *servers) mayDial(ctx context.Context, server, name string) error {
-	s.mu.Lock()
-	turn := s.turns[name]
-	if turn == nil {
-		turn = make(chan struct{})
-		s.turns[name] = turn
-		s.dials.Ask(server, name)
-	}
-	s.wake()
-	s.mu.Unlock()
-	select {
-	case <-turn:
-		return nil
-	case <-ctx.Done():
-		s.dialed(name)
-		return context.Cause(ctx)
-	}
+	delete(s.paths, name)
+	delete(s.away, name)
 }
 
 // allow draws on the host's budgets for a profile, and returns when it may go
@@ -187,8 +168,8 @@ func (s *servers) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		next, questions := s.take(time.Now())
-		for server, q := range questions {
-			asking.Go(func() { s.ask(ctx, server, q) })
+		for p, q := range questions {
+			asking.Go(func() { s.ask(ctx, p, q) })
 		}
 		s.releaseFreed()
 		if next >= 0 {
@@ -199,7 +180,7 @@ func (s *servers) run(ctx context.Context) {
 
 // take collects what is due now, lets those dial whose turn has come, and says
 // how long it is to the next, -1 for no clock.
-func (s *servers) take(now time.Time) (next time.Duration, due map[string]healthcheck.Question) {
+func (s *servers) take(now time.Time) (next time.Duration, due map[path]healthcheck.Question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next = -1
@@ -208,27 +189,23 @@ func (s *servers) take(now time.Time) (next time.Duration, due map[string]health
 			next = d
 		}
 	}
-	due = make(map[string]healthcheck.Question)
-	for server, m := range s.known {
+	due = make(map[path]healthcheck.Question)
+	for p, m := range s.known {
 		if q, ok, released := m.Take(now); ok {
-			due[server] = q
+			due[p] = q
 		} else {
 			s.freed = append(s.freed, released...)
 		}
 		if d, ok := m.Due(now); ok {
 			sooner(d)
+		} else if m.Idle(now) {
+			delete(s.known, p)
 		}
 	}
-	for {
-		name, wait, ok := s.dials.Take(now)
-		if !ok {
-			if wait > 0 {
-				sooner(wait)
-			}
-			return next, due
-		}
-		close(s.turns[name])
+	if d := s.giveTurns(now); d > 0 {
+		sooner(d)
 	}
+	return next, due
 }
 
 func (s *servers) releaseFreed() {
@@ -242,32 +219,56 @@ func (s *servers) releaseFreed() {
 }
 
 // ask puts one question to a server, over the way of the profile named.
-func (s *servers) ask(ctx context.Context, server string, q healthcheck.Question) {
+func (s *servers) ask(ctx context.Context, p path, q healthcheck.Question) {
 	s.mu.Lock()
 	way := s.ways[q.Name]
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, healthcheck.ProbeLimit)
 	defer cancel()
 	yes := false
-	if client, err := s.client(way); err == nil {
-		defer client.Close()
-		if q.Kind == healthcheck.Token {
-			_, err = client.Me(ctx)
-		} else {
-			_, err = client.Info(ctx)
-		}
-		yes = err == nil || q.Kind == healthcheck.Reach && !errors.Is(err, rest.ErrUnavailable)
+	if q.Kind == healthcheck.Token {
+		yes = s.token(ctx, way) == healthcheck.Taken
+	} else {
+		yes = s.there(ctx, way)
 	}
-	s.with(server, func(m *healthcheck.Server) {
-		s.freed = append(s.freed, m.Answer(q, yes, time.Now(), s.jitter)...)
-	})
+	s.mu.Lock()
+	s.freed = append(s.freed, s.model(p).Answer(q, yes, time.Now(), s.jitter)...)
+	s.mu.Unlock()
+	s.wake()
+}
+
+// probeConnect bounds a probe's connecting. Where packets go nowhere the kernel
+// tries again less and less often, and a server that is back need not wait for
+// that.
+const probeConnect = 4 * time.Second
+
+// there asks, once, whether a server is there: any answer of its own will do.
+func (s *servers) there(ctx context.Context, way channel.Start) bool {
+	c := rest.Config{Once: true, Network: &dial.Network{DialContext: s.knock}}
+	client, err := s.client(way, c)
+	if err != nil {
+		return false
+	}
+	defer client.Close()
+	_, err = client.Info(ctx)
+	return err == nil || !errors.Is(err, rest.ErrUnavailable)
+}
+
+// knock makes a probe's connection.
+func (s *servers) knock(ctx context.Context, network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeConnect)
+	defer cancel()
+	if s.env.Dial != nil {
+		return s.env.Dial(ctx, network, addr)
+	}
+	return new(net.Dialer).DialContext(ctx, network, addr)
 }
 
 // token asks whether a server takes a profile's token.
 func (s *servers) token(ctx context.Context, way channel.Start) healthcheck.Answer {
 	ctx, cancel := context.WithTimeout(ctx, healthcheck.ProbeLimit)
 	defer cancel()
-	client, err := s.client(way)
+	client, err := s.client(way, rest.Config{Network: &dial.Network{DialContext: s.env.Dial}})
 	if err != nil {
 		return healthcheck.Unsure
 	}
@@ -282,19 +283,27 @@ func (s *servers) token(ctx context.Context, way channel.Start) healthcheck.Answ
 	return healthcheck.Unsure
 }
 
-func (s *servers) client(way channel.Start) (*rest.Client, error) {
-	return rest.New(rest.Config{
-		Server: way.Credentials.Server, UserID: way.Credentials.UserID, Token: way.Credentials.Token,
-		Network: &dial.Network{CAFile: way.CA, Proxy: way.Settings.Proxy, DialContext: s.env.Dial},
-	})
+// client is one that goes a profile's way, by its name.
+func (s *servers) client(way channel.Start, c rest.Config) (*rest.Client, error) {
+	c.Server, c.UserID, c.Token = way.Credentials.Server, way.Credentials.UserID, way.Credentials.Token
+	c.Network.CAFile, c.Network.Proxy = way.CA, way.Settings.Proxy
+	return rest.New(c)
 }
 
 // dump writes what is known of servers, for people who debug.
 func (s *servers) dump(w io.Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, server := range slices.Sorted(maps.Keys(s.known)) {
-		m := s.known[server]
-		fmt.Fprintf(w, "server %s down=%v doubted=%v waiting=%d\n", server, m.Down(), m.Doubted(), m.Waiting())
+	lines := make([]string, 0, len(s.known))
+	for p, m := range s.known {
+		by := ""
+		if p != (path{server: p.server}) {
+			by = " by a way of its own"
+		}
+		lines = append(lines, fmt.Sprintf("server %s%s down=%v doubted=%v waiting=%d", p.server, by, m.Down(), m.Doubted(), m.Waiting()))
+	}
+	slices.Sort(lines)
+	for _, line := range lines {
+		fmt.Fprintln(w, line)
 	}
 }
