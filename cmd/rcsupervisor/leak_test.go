@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -110,56 +111,108 @@ func (p *procWatch) keep(name string, data []byte) {
 	}
 }
 
+// A run is the program's processes in which every secret passes through, and
+// all that they say.
+type leakRun struct {
+	*world
+	t       *testing.T
+	secrets []string
+	printed bytes.Buffer
+}
+
+const leakValue, leakAsker = "sk-value-0123456789abcdef", "asker-key-9876543210fedcba"
+
+// step runs a verb, which has to end so.
+func (r *leakRun) step(code int, stdin string, args ...string) {
+	r.t.Helper()
+	cmd := r.command(stdin, args...)
+	out, _ := cmd.CombinedOutput()
+	r.printed.Write(out)
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		r.t.Errorf("%v: exit %d, want %d\n%s", args, got, code, out)
+	}
+}
+
+// identity is the secret part of the host's present identity.
+func (w *world) identity() string {
+	w.t.Helper()
+	text, err := os.ReadFile(w.at("home/.config/rcsupervisor/identity.txt"))
+	must(w.t, err)
+	_, key, _ := strings.Cut(string(text), "AGE-SECRET-KEY-PQ-1")
+	key, _, _ = strings.Cut(key, "\n")
+	return strings.TrimSpace(key)
+}
+
 // A full run, in which every secret passes through: no run of eight of its
 // bytes is printed, written to a file, or to be seen under /proc.
 func TestNoSecretShowsAnywhere(t *testing.T) {
 	w := newWorld(t)
-	const value, asker = "sk-value-0123456789abcdef", "asker-key-9876543210fedcba"
-	secrets := []string{w.ada.Token, value, asker}
-	identity := func() string {
-		text, err := os.ReadFile(w.at("home/.config/rcsupervisor/identity.txt"))
-		must(t, err)
-		_, key, _ := strings.Cut(string(text), "AGE-SECRET-KEY-PQ-1")
-		return strings.TrimSpace(key)
-	}
+	r := &leakRun{world: w, t: t, secrets: []string{w.ada.Token, leakValue, leakAsker}}
 	proc := watchProc(binary(t))
-	var printed bytes.Buffer
-	step := func(code int, stdin string, args ...string) {
-		t.Helper()
-		cmd := w.command(stdin, args...)
-		out, _ := cmd.CombinedOutput()
-		printed.Write(out)
-		if got := cmd.ProcessState.ExitCode(); got != code {
-			t.Errorf("%v: exit %d, want %d\n%s", args, got, code, out)
-		}
-	}
-	step(0, "", "init")
-	step(0, "Token: "+w.ada.Token+"\nYour user Id: "+w.ada.ID+"\n", "add", "ada", "--server", w.url, "--owner-id", w.owner.ID)
-	step(1, "wrong-"+w.ada.Token, "add", "eve", "--server", w.url, "--user-id", w.ada.ID)
-	step(1, w.ada.Token, "add", "eve", "--server", w.url, "--user-id", w.owner.ID)
-	step(2, w.ada.Token, "add", "eve", "--server", "https://user:"+value[:4]+"@example.org")
-	step(0, value, "secret", "ada", "set", "OPENAI_API_KEY")
-	step(0, "", "check", "ada")
-	must(t, os.MkdirAll(w.home("ivy"), 0o755))
-	env := filepath.Join(w.home("ivy"), ".env")
-	must(t, os.WriteFile(env, fmt.Appendf(nil, "ROCKETCHAT_URL=%s\nROCKETCHAT_USER_ID=%s\nROCKETCHAT_TOKEN=%s\nROCKETCHAT_TEAM_ASKER_KEY=%s\n", w.url, w.ada.ID, w.ada.Token, asker), 0o600))
-	step(0, "", "import", "ivy", "--agent", "echo", "--scrub")
-	step(0, "", "remove", "ivy")
-
+	r.enroll()
+	told := notifySocket(t, w.at("notify"))
 	daemon := w.command("", "run", "--isolation", "process", "--allow-root")
+	daemon.Env = append(os.Environ(), "NOTIFY_SOCKET="+w.at("notify"), "GOTRACEBACK=all")
 	var log bytes.Buffer
 	daemon.Stdout, daemon.Stderr = &log, &log
 	must(t, daemon.Start())
-	step0 := func(args ...string) { t.Helper(); step(0, "", args...) }
-	awaitSocket(t, w.at("c.sock"))
-	step0("wait", "ada", "--for", "online", "--timeout", "20s")
-	askAda(t, w)
-	step(0, asker, "secret", "ada", "set", "asker")
-	step(0, w.ada.Token, "secret", "ada", "set", "token")
-	step(1, value, "secret", "ada", "set", "token")
-	e, err := w.envelope("ada")
-	must(t, err)
-	secrets = append(secrets, e.Keys[sealed.PostKey].Reveal(), identity())
+	r.drive()
+	for _, page := range []string{"/v1/status", "/v1/profiles/ada", "/v1/profiles/ada/logs", "/v1/plan", "/v1/events", "/metrics", "/healthz", "/readyz", "/debug"} {
+		r.printed.Write(fetch(t, w.at("c.sock"), page))
+	}
+	// Whatever ends it, it says where it was and nothing of what it held.
+	for _, pid := range workers(t, daemon.Process.Pid) {
+		must(t, syscall.Kill(pid, syscall.SIGABRT))
+	}
+	r.step(0, "", "wait", "ada", "--for", "online", "--timeout", "20s")
+	must(t, daemon.Process.Signal(syscall.SIGQUIT))
+	_ = daemon.Wait()
+	close(proc.stop)
+	<-proc.done
+
+	for what, text := range map[string][]byte{"what was printed": r.printed.Bytes(), "the log": log.Bytes(), "what systemd is told": told()} {
+		if holdsRun(text, r.secrets...) {
+			t.Errorf("%s holds some of a secret:\n%s", what, text)
+		}
+		if len(text) == 0 {
+			t.Errorf("%s is nothing", what)
+		}
+	}
+	if !bytes.Contains(log.Bytes(), []byte("SIGQUIT")) || !bytes.Contains(log.Bytes(), []byte("goroutine ")) {
+		t.Errorf("it did not say where it was:\n%s", log.Bytes())
+	}
+	r.seen(proc)
+	w.noPlain(r.secrets, w.at("home/.config/rcsupervisor/identity.txt"))
+}
+
+// enroll has bots added, imported and changed, rightly and wrongly.
+func (r *leakRun) enroll() {
+	w := r.world
+	r.step(0, "", "init")
+	r.step(0, "Token: "+w.ada.Token+"\nYour user Id: "+w.ada.ID+"\n", "add", "ada", "--server", w.url, "--owner-id", w.owner.ID)
+	r.step(1, "wrong-"+w.ada.Token, "add", "eve", "--server", w.url, "--user-id", w.ada.ID)
+	r.step(1, w.ada.Token, "add", "eve", "--server", w.url, "--user-id", w.owner.ID)
+	r.step(2, w.ada.Token, "add", "eve", "--server", "https://user:"+leakValue[:4]+"@example.org")
+	r.step(0, leakValue, "secret", "ada", "set", "OPENAI_API_KEY")
+	r.step(0, "", "check", "ada")
+	must(r.t, os.MkdirAll(w.home("ivy"), 0o755))
+	env := fmt.Sprintf("ROCKETCHAT_URL=%s\nROCKETCHAT_USER_ID=%s\nROCKETCHAT_TOKEN=%s\nROCKETCHAT_TEAM_ASKER_KEY=%s\n", w.url, w.ada.ID, w.ada.Token, leakAsker)
+	must(r.t, os.WriteFile(filepath.Join(w.home("ivy"), ".env"), []byte(env), 0o600))
+	r.step(0, "", "import", "ivy", "--agent", "echo", "--scrub")
+	r.step(0, "", "remove", "ivy")
+}
+
+// drive has the supervisor asked for all that it does.
+func (r *leakRun) drive() {
+	awaitSocket(r.t, r.at("c.sock"))
+	r.step(0, "", "wait", "ada", "--for", "online", "--timeout", "20s")
+	askAda(r.t, r.world)
+	r.step(0, leakAsker, "secret", "ada", "set", "asker")
+	r.step(0, r.ada.Token, "secret", "ada", "set", "token")
+	r.step(1, leakValue, "secret", "ada", "set", "token")
+	e, err := r.envelope("ada")
+	must(r.t, err)
+	r.secrets = append(r.secrets, e.Keys[sealed.PostKey].Reveal(), r.identity())
 	for _, args := range [][]string{
 		{"reseal", "--all"},
 		{"reseal", "--all", "--new-identity"},
@@ -175,33 +228,75 @@ func TestNoSecretShowsAnywhere(t *testing.T) {
 		{"reload"},
 		{"restart", "ada", "--wait"},
 	} {
-		step0(args...)
+		r.step(0, "", args...)
 	}
-	secrets = append(secrets, identity())
-	printed.Write(fetch(t, w.at("c.sock"), "/v1/status"))
-	printed.Write(fetch(t, w.at("c.sock"), "/debug"))
-	must(t, daemon.Process.Signal(syscall.SIGINT))
-	must(t, daemon.Wait())
-	close(proc.stop)
-	<-proc.done
+	r.secrets = append(r.secrets, r.identity())
+}
 
-	for what, text := range map[string][]byte{"what was printed": printed.Bytes(), "the log": log.Bytes()} {
-		if holdsRun(text, secrets...) {
-			t.Errorf("%s holds some of a secret:\n%s", what, text)
-		}
+// seen fails for what /proc showed of a secret, or if it showed too little.
+func (r *leakRun) seen(proc *procWatch) {
+	if len(proc.pids) < 10 || len(proc.seen["cmdline"]) == 0 {
+		r.t.Errorf("not much was looked at: %d processes", len(proc.pids))
 	}
-	if log.Len() == 0 || len(proc.pids) < 10 || len(proc.seen["environ"]) == 0 || len(proc.seen["cmdline"]) == 0 {
-		t.Errorf("not much was looked at: %d processes, %d bytes of log", len(proc.pids), log.Len())
+	if os.Geteuid() == 0 && len(proc.seen["environ"]) == 0 { // nobody else may see that
+		r.t.Error("no environment was seen")
 	}
 	if !bytes.Contains(proc.seen["cmdline"], []byte("\x00channel")) {
-		t.Error("no channel's process was seen")
+		r.t.Error("no channel's process was seen")
 	}
 	for name, data := range proc.seen {
-		if holdsRun(data, secrets...) {
-			t.Errorf("/proc/PID/%s showed some of a secret", name)
+		if holdsRun(data, r.secrets...) {
+			r.t.Errorf("/proc/PID/%s showed some of a secret", name)
 		}
 	}
-	w.noPlain(secrets, w.at("home/.config/rcsupervisor/identity.txt"))
+}
+
+// workers are the processes that a supervisor has started.
+func workers(t *testing.T, supervisor int) (pids []int) {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", supervisor, supervisor))
+	must(t, err)
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", supervisor))
+	must(t, err)
+	for _, path := range tasks {
+		if more, err := os.ReadFile(path); err == nil {
+			data = append(append(data, ' '), more...)
+		}
+	}
+	for _, field := range strings.Fields(string(data)) {
+		if pid, err := strconv.Atoi(field); err == nil && !slices.Contains(pids, pid) {
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) == 0 {
+		t.Error("the supervisor has no worker")
+	}
+	return pids
+}
+
+// notifySocket is where systemd would be told; what it was comes with told.
+func notifySocket(t *testing.T, path string) (told func() []byte) {
+	t.Helper()
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	must(t, err)
+	var all bytes.Buffer
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := conn.Read(buf)
+			if err != nil {
+				return
+			}
+			all.Write(append(buf[:n], '\n'))
+		}
+	}()
+	return func() []byte {
+		conn.Close()
+		<-done
+		return all.Bytes()
+	}
 }
 
 func awaitSocket(t *testing.T, path string) {
@@ -227,7 +322,8 @@ func askAda(t *testing.T, w *world) {
 	must(t, err)
 }
 
-// fetch asks the control socket for a page.
+// fetch asks the control socket for a page; of one that has no end, what comes
+// within a second.
 func fetch(t *testing.T, socket, path string) []byte {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -235,12 +331,20 @@ func fetch(t *testing.T, socket, path string) []byte {
 		return d.DialContext(ctx, "unix", socket)
 	}}}
 	defer client.CloseIdleConnections()
-	resp, err := client.Get("http://supervisor" + path)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://supervisor"+path, nil)
+	must(t, err)
+	resp, err := client.Do(req)
 	must(t, err)
 	defer resp.Body.Close()
+	if strings.HasSuffix(path, "/events") {
+		time.AfterFunc(time.Second, cancel)
+	}
 	var b bytes.Buffer
-	_, err = b.ReadFrom(resp.Body)
-	must(t, err)
+	if _, err = b.ReadFrom(resp.Body); ctx.Err() == nil {
+		must(t, err)
+	}
 	if resp.StatusCode != 200 || b.Len() == 0 {
 		t.Errorf("%s: HTTP %d, %d bytes", path, resp.StatusCode, b.Len())
 	}

@@ -10,9 +10,14 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+
+	"rcsupervisor/internal/worker"
 )
 
 func main() {
+	// A verb may hold a token that is being given, or the host's identity. The
+	// verb run does this itself, and doesn't go on where it can't be done.
+	_ = worker.Harden()
 	os.Exit(run(context.Background(), os.Args, streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 

@@ -18,6 +18,7 @@ import (
 
 func TestMain(m *testing.M) {
 	dieWhenTold()
+	lookWhenTold()
 	testscript.Main(cleaned{m}, map[string]func(){"rcsupervisor": main})
 }
 
