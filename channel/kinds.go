@@ -16,20 +16,20 @@ import (
 // question.
 func (l *life) newAgent(s Start, link Link) (agent.Agent, error) {
 	a := s.Settings.Agent
+	program := agent.Program{
+		Home: s.Home, Command: a.Command, Env: environment(s), Spawn: link.Spawn, Permit: permit(link),
+		Changed: l.touched, Log: l.log,
+	}
 	switch a.Kind {
 	case "echo":
 		return agent.Echo{}, nil
 	case "acp":
 		return acp.New(acp.Config{
-			Home: s.Home, Command: a.Command, Env: environment(s), Spawn: link.Spawn, Permit: permit(link),
+			Program:  program,
 			IdleStop: func() time.Duration { return l.rules.Load().settings.Agent.IdleStop },
-			Changed:  l.touched, Log: l.log,
 		}), nil
 	case "exec":
-		return exec.New(exec.Config{
-			Home: s.Home, Command: a.Command, Env: environment(s), Spawn: link.Spawn, Permit: permit(link),
-			Changed: l.touched, Log: l.log,
-		}), nil
+		return exec.New(exec.Config{Program: program}), nil
 	}
 	return nil, fmt.Errorf("agent.kind %q is none of acp, exec and echo", a.Kind)
 }

@@ -4,15 +4,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -99,21 +98,25 @@ func report() {
 // their own, and in one without a parent. It returns once all of them run.
 func family() {
 	dir := os.Getenv("FAMILY")
+	lines, out, err := os.Pipe()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
 	for _, script := range []string{
-		`echo $$ > "$0/group.new" && mv "$0/group.new" "$0/group"; exec sleep 600`,
-		`exec setsid sh -c 'echo $$ > "$0/session.new" && mv "$0/session.new" "$0/session"; exec sleep 600' "$0"`,
-		`(setsid sh -c 'trap "" TERM; echo $$ > "$0/orphan.new" && mv "$0/orphan.new" "$0/orphan"; sleep 600; sleep 600' "$0" &) &`,
-		`exec setsid env -i /bin/sh -c 'echo $$ > "$0/bare.new" && mv "$0/bare.new" "$0/bare"; exec sleep 600' "$0"`,
+		`echo $$ > "$0/group"; echo there; exec sleep 600 >/dev/null`,
+		`exec setsid sh -c 'echo $$ > "$0/session"; echo there; exec sleep 600 >/dev/null' "$0"`,
+		`(setsid sh -c 'trap "" TERM; echo $$ > "$0/orphan"; echo there; exec >/dev/null; sleep 600; sleep 600' "$0" &) &`,
+		`exec setsid env -i /bin/sh -c 'echo $$ > "$0/bare"; echo there; exec sleep 600 >/dev/null' "$0"`,
 	} {
-		if err := exec.Command("sh", "-c", script, dir).Start(); err != nil {
+		child := exec.Command("sh", "-c", script, dir)
+		child.Stdout = out
+		if err := child.Start(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
-	for _, name := range []string{"group", "session", "orphan", "bare"} {
-		for pidIn(filepath.Join(dir, name)) == 0 {
-			time.Sleep(time.Millisecond) // in a process of its own
-		}
-	}
+	out.Close()
+	_, _ = io.Copy(io.Discard, lines) // to the end: all have said that they are there
 	fmt.Println("all there")
 }
 

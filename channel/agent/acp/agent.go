@@ -3,7 +3,6 @@ package acp
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"path/filepath"
 	"sync"
 	"time"
@@ -11,23 +10,11 @@ import (
 	"rcsupervisor/channel/agent"
 )
 
-// Config is what an [Agent] works with. All fields are needed but Permit and
-// Changed.
+// Config is what an [Agent] works with.
 type Config struct {
-	Home    string   // the profile's, absolute
-	Command []string // agent.command
-	// Env makes the agent's environment, at each start of it.
-	Env   func() ([]string, error)
-	Spawn agent.Spawn
-	// Permit is the host's leave for one more process. It may wait; what it
-	// returns is called when the process is gone.
-	Permit func(context.Context) (release func(), err error)
+	agent.Program
 	// IdleStop is agent.idle_stop, asked again and again; 0 is never.
 	IdleStop func() time.Duration
-	// Changed is called after each change of the state. It must not block, nor
-	// call the agent.
-	Changed func()
-	Log     *slog.Logger
 }
 
 // Bounds of time.

@@ -65,20 +65,24 @@ func init() {
 	}}.serve
 	scripts["leaves children"] = behaviour{prompt: func(p *peer, m message, _ <-chan struct{}) string {
 		dir := strings.TrimPrefix(m.prompt(), "[Question]\n") // what begins with / would be a command
+		lines, out, err := os.Pipe()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return stopEnd
+		}
 		for _, c := range []string{
-			`echo $$ > "$0/group"; exec sleep 600`,
-			`setsid sh -c 'echo $$ > "$0/session"; exec sleep 600' "$0"`,
-			`(setsid sh -c 'echo $$ > "$0/orphan"; exec sleep 600' "$0" &) &`,
+			`echo $$ > "$0/group"; echo there; exec sleep 600 >/dev/null`,
+			`exec setsid sh -c 'echo $$ > "$0/session"; echo there; exec sleep 600 >/dev/null' "$0"`,
+			`(setsid sh -c 'echo $$ > "$0/orphan"; echo there; exec sleep 600 >/dev/null' "$0" &) &`,
 		} {
-			if err := exec.Command("sh", "-c", c, dir).Start(); err != nil {
+			child := exec.Command("sh", "-c", c, dir)
+			child.Stdout = out
+			if err := child.Start(); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 			}
 		}
-		for _, name := range []string{"group", "session", "orphan"} {
-			for pidIn(filepath.Join(dir, name)) == 0 {
-				time.Sleep(time.Millisecond)
-			}
-		}
+		out.Close()
+		_, _ = io.Copy(io.Discard, lines) // to the end: all have said that they are there
 		return stopEnd
 	}}.serve
 }

@@ -94,7 +94,7 @@ func (p *process) await(ctx context.Context, t *turn) error {
 			return nil
 		case <-queued:
 			queued = nil
-			t.feed.Put(agent.Progress{Title: "waiting: this host runs as many agents as it may"})
+			t.feed.Put(agent.Progress{Title: agent.TitleQueued})
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -147,7 +147,7 @@ func (a *Agent) release(p *process) {
 
 // live is the goroutine of one process, from its start to its end.
 func (a *Agent) live(p *process) {
-	release, err := a.permit(p)
+	release, err := a.config.Leave(a.life, func() { close(p.queued) })
 	if err == nil {
 		defer release()
 		p.conn, err = a.start()
@@ -171,21 +171,6 @@ func (a *Agent) live(p *process) {
 	close(p.gone)
 }
 
-// permit waits for the host's leave.
-func (a *Agent) permit(p *process) (release func(), err error) {
-	if a.config.Permit == nil {
-		return func() {}, nil
-	}
-	slow := time.AfterFunc(time.Second, func() { close(p.queued) })
-	defer slow.Stop()
-	release, err = a.config.Permit(a.life)
-	if err != nil {
-		return nil, agent.Fail("I can't answer now: this host runs as many agents as it may. Please try again later.",
-			fmt.Errorf("the host's leave to start an agent: %w", err))
-	}
-	return release, nil
-}
-
 // start starts the program and agrees on the protocol with it.
 func (a *Agent) start() (*conn, error) {
 	env, err := a.config.Env()
@@ -198,7 +183,7 @@ func (a *Agent) start() (*conn, error) {
 	}
 	proc, err := a.config.Spawn(a.life, agent.Spec{Argv: a.config.Command, Env: env, Dir: dir})
 	if errors.Is(err, agent.ErrNotFound) {
-		return nil, agent.Fail("I can't answer: the program behind me is not installed where I run. Whoever runs me has to see to that.", err)
+		return nil, agent.Fail(agent.SayNotInstalled, err)
 	}
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (c *conn) slot(ctx context.Context, t *turn) error {
 	case c.slots <- struct{}{}:
 		return nil
 	default:
-		t.feed.Put(agent.Progress{Title: "waiting: the agent is busy in other rooms"})
+		t.feed.Put(agent.Progress{Title: agent.TitleBusy})
 	}
 	select {
 	case c.slots <- struct{}{}:

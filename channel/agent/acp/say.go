@@ -9,18 +9,17 @@ import (
 
 // What people are told. None of it quotes the question or the agent.
 const (
-	sayBroken    = "I can't answer: the agent behind me does not start. Whoever runs me can see why."
-	sayEnded     = "The agent behind me ended in the middle of this. Please ask again; I start it anew."
-	saySlow      = "The agent behind me took too long, so I stopped it."
-	sayLogin     = "I can't answer: the agent behind me has to be logged in first. Whoever runs me has to see to that."
-	sayFailed    = "The agent behind me failed at this. Please try again; `!new` begins anew if it goes on."
-	sayRefused   = "The agent behind me would not answer that."
-	sayStopped   = "The agent behind me stopped before it had an answer."
-	sayDiscard   = "Hermes holds this conversation back: a turn of it was lost when its gateway restarted. Whoever runs me can `/discard` it in a terminal; `!new` begins anew."
-	sayLost      = "(The agent no longer knows what we said here before, so this begins anew.)"
-	sayTokens    = "\n\n(The agent stopped here: the answer had become as long as it may.)"
-	sayRequests  = "\n\n(The agent stopped here: it had taken as many steps as it may.)"
-	sayWorkplace = "I can't answer: there is no place for the agent's files. Whoever runs me has to see to that."
+	sayBroken   = "I can't answer: the agent behind me does not start. Whoever runs me can see why."
+	sayEnded    = "The agent behind me ended in the middle of this. Please ask again; I start it anew."
+	saySlow     = "The agent behind me took too long, so I stopped it."
+	sayLogin    = "I can't answer: the agent behind me has to be logged in first. Whoever runs me has to see to that."
+	sayFailed   = "The agent behind me failed at this. Please try again; `!new` begins anew if it goes on."
+	sayRefused  = "The agent behind me would not answer that."
+	sayStopped  = "The agent behind me stopped before it had an answer."
+	sayDiscard  = "Hermes holds this conversation back: a turn of it was lost when its gateway restarted. Whoever runs me can `/discard` it in a terminal; `!new` begins anew."
+	sayLost     = "(The agent no longer knows what we said here before, so this begins anew.)"
+	sayTokens   = "\n\n(The agent stopped here: the answer had become as long as it may.)"
+	sayRequests = "\n\n(The agent stopped here: it had taken as many steps as it may.)"
 )
 
 var (

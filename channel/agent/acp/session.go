@@ -109,7 +109,7 @@ func (a *Agent) open(ctx context.Context, c *conn, s *session, t *turn) error {
 	}
 	dir, err := agent.MakeWorkDir(a.config.Home, s.conversation)
 	if err != nil {
-		return agent.Fail(sayWorkplace, err)
+		return agent.Fail(agent.SayNoPlace, err)
 	}
 	s.dir = dir
 	ctx, cancel := context.WithTimeoutCause(ctx, initTimeout, errSlow)

@@ -47,11 +47,11 @@ func newStage(t *testing.T, play func(*peer), change ...func(*Config)) *stage {
 // begin makes the stage's agent, anew when there was one.
 func (s *stage) begin() {
 	s.log, s.changed = &locked{}, make(chan struct{}, 1)
-	c := Config{
+	c := Config{IdleStop: func() time.Duration { return time.Duration(s.idle.Load()) }}
+	c.Program = agent.Program{
 		Home: s.home, Command: []string{"agent"},
-		Env:      func() ([]string, error) { return []string{"PATH=/usr/bin:/bin"}, nil },
-		Spawn:    s.spawn,
-		IdleStop: func() time.Duration { return time.Duration(s.idle.Load()) },
+		Env:   func() ([]string, error) { return []string{"PATH=/usr/bin:/bin"}, nil },
+		Spawn: s.spawn,
 		Changed: func() {
 			select {
 			case s.changed <- struct{}{}:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os/exec"
 	"sync"
 	"time"
@@ -12,23 +11,11 @@ import (
 	"rcsupervisor/channel/agent"
 )
 
-// Config is what an [Agent] works with. All fields are needed but Permit,
-// Changed, Timeout and AtOnce.
+// Config is what an [Agent] works with. Timeout and AtOnce may be left out.
 type Config struct {
-	Home    string   // the profile's, absolute
-	Command []string // agent.command
-	// Env makes a process's environment.
-	Env   func() ([]string, error)
-	Spawn agent.Spawn
-	// Permit is the host's leave for one more process. It may wait; what it
-	// returns is called when the process is gone.
-	Permit func(context.Context) (release func(), err error)
-	// Changed is called after each change of the state. It must not block, nor
-	// call the agent.
-	Changed func()
+	agent.Program
 	Timeout time.Duration // of one question, 0 for half an hour
 	AtOnce  int           // processes, 0 for 8
-	Log     *slog.Logger
 }
 
 // manyFailures is how many questions in a row have to fail for the agent to
@@ -147,7 +134,7 @@ func (a *Agent) run(ctx context.Context, t *turn, conversation string, in []byte
 	defer release()
 	dir, err := agent.MakeWorkDir(a.config.Home, conversation)
 	if err != nil {
-		return agent.Fail("I can't answer: there is no place for the agent's files. Whoever runs me has to see to that.", err)
+		return agent.Fail(agent.SayNoPlace, err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, a.config.Timeout, errSlow)
 	defer cancel()
@@ -173,31 +160,19 @@ func (a *Agent) place(ctx context.Context, t *turn) (release func(), err error) 
 	select {
 	case a.slots <- struct{}{}:
 	default:
-		t.feed.Put(agent.Progress{Title: "waiting: the agent is busy in other rooms"})
+		t.feed.Put(agent.Progress{Title: agent.TitleBusy})
 		select {
 		case a.slots <- struct{}{}:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
-	leave := func() { <-a.slots }
-	if a.config.Permit == nil {
-		return leave, nil
-	}
-	slow := time.AfterFunc(time.Second, func() {
-		t.feed.Put(agent.Progress{Title: "waiting: this host runs as many agents as it may"})
-	})
-	permit, err := a.config.Permit(ctx)
-	slow.Stop()
+	permit, err := a.config.Leave(ctx, func() { t.feed.Put(agent.Progress{Title: agent.TitleQueued}) })
 	if err != nil {
-		leave()
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, agent.Fail("I can't answer now: this host runs as many agents as it may. Please try again later.",
-			fmt.Errorf("the host's leave to start a process: %w", err))
+		<-a.slots
+		return nil, err
 	}
-	return func() { permit(); leave() }, nil
+	return func() { permit(); <-a.slots }, nil
 }
 
 // start starts a process for a question.
@@ -229,7 +204,7 @@ func (a *Agent) failed(err error, start bool) error {
 	status, exited := errors.AsType[*exec.ExitError](err)
 	switch {
 	case errors.Is(err, agent.ErrNotFound):
-		say = "I can't answer: the program behind me is not installed where I run. Whoever runs me has to see to that."
+		say = agent.SayNotInstalled
 	case exited && status.Exited():
 		say = fmt.Sprintf("The program behind me failed at this (exit status %d).", status.ExitCode())
 	case !start:

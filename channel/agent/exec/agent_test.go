@@ -31,11 +31,11 @@ func newAgent(t *testing.T, script string, change ...func(*Config)) *Agent {
 	if err := os.Mkdir(filepath.Join(home, "rocketchat"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := Config{
+	c := Config{Program: agent.Program{
 		Home: home, Command: []string{"sh", "-c", script}, Spawn: agent.Start,
 		Env: func() ([]string, error) { return []string{"PATH=/usr/bin:/bin", "HERMES_HOME=" + home}, nil },
 		Log: slog.New(slog.DiscardHandler),
-	}
+	}}
 	for _, f := range change {
 		f(&c)
 	}
