@@ -38,6 +38,8 @@ type Options struct {
 // Every step is one entry of a transaction that is synced before the step
 // returns; steps that wait for a running transaction share the next. Only one
 // goroutine at a time touches the file, and it exists only while a step waits.
+// A store that took no step for ten seconds has only the file's lock; the next
+// step proves the file and maps it again.
 //
 // A DB is in one of three conditions, told by [DB.Trouble]:
 //
@@ -54,10 +56,11 @@ type DB struct {
 	path    string
 	options Options
 	lane    lane.Lane[*step]
-	work    sync.WaitGroup // the lane's goroutine, and the timer's
+	work    sync.WaitGroup // the lane's goroutine, and the timers'
 
 	// guarded by front.mu
 	timer       *time.Timer // set while a cursor waits to be written
+	nap         *time.Timer // runs while bbolt has the file
 	complete    bool        // the book holds what the file held
 	trouble     error
 	quarantined string
@@ -243,6 +246,16 @@ func (db *DB) troubled(err error) {
 	db.trouble = err
 }
 
+// halt takes no more steps in, and stops the timers. The caller holds mu.
+func (db *DB) halt() {
+	db.closed = true
+	for _, t := range []*time.Timer{db.timer, db.nap} {
+		if t != nil && t.Stop() {
+			db.work.Done()
+		}
+	}
+}
+
 // Close writes the cursors that wait, after all steps that were begun, and
 // gives the file back. Steps after it fail with ErrClosed.
 func (db *DB) Close() error {
@@ -251,10 +264,7 @@ func (db *DB) Close() error {
 		db.mu.Unlock()
 		return nil
 	}
-	db.closed = true
-	if db.timer != nil && db.timer.Stop() {
-		db.work.Done()
-	}
+	db.halt()
 	var last *step
 	if len(db.book.moved) > 0 {
 		last = newStep(flush, Question{})

@@ -76,6 +76,9 @@ func (db *DB) ready() error {
 	case usable:
 		err := db.disk.file.check()
 		if err == nil {
+			err = db.wake()
+		}
+		if err == nil {
 			return nil
 		}
 		_ = db.disk.close()
@@ -169,6 +172,7 @@ func (db *DB) use(o *file, txid uint64) {
 	o.txid = txid
 	db.disk.file, db.disk.condition, db.disk.txid = o, usable, txid
 	db.disk.unsure, db.disk.doubts = false, nil
+	db.stir()
 }
 
 // renew makes the book what the file says, and remembers whose steps happened

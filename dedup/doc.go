@@ -30,6 +30,12 @@
 // Left to its users: that only one process opens a profile's file (the lock
 // tells, and ErrLocked), and that somebody calls Repair and tells a person.
 //
+// # Quiet
+//
+// A store that no step was taken on for ten seconds holds its file's lock and
+// nothing more: the file is no longer mapped. It is proven again, as when it was
+// opened, before the next step.
+//
 // The package knows nothing of Rocket.Chat: ids are strings, times are the
 // server's. It may be called from any goroutine; a store that is idle has none.
 package dedup

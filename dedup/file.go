@@ -24,9 +24,10 @@ const maxFile = 1 << 30
 // so that bbolt's own locks are never waited for.
 type file struct {
 	path string
-	f    *os.File
-	bolt *bolt.DB
-	left stamp // what the file looked like when we last let go of it
+	f    *os.File // holds the lock
+	max  int      // bytes it may have
+	bolt *bolt.DB // nil at rest
+	left stamp    // what the file looked like when we last let go of it
 	txid uint64
 	// stuck says that bbolt panicked where it holds its locks, and can't even
 	// be closed.
@@ -147,23 +148,61 @@ func load(r io.ReaderAt, size int64, bot string) (loaded, error) {
 
 // openBolt hands a proven, locked file to bbolt. f is closed if that fails.
 func openBolt(f *os.File, maxBytes int64) (*file, error) {
-	o := &file{path: f.Name(), f: f, stuck: true}
-	err := guarded(func() (err error) {
+	o := &file{path: f.Name(), f: f, max: int(maxBytes)}
+	err := o.wake()
+	if err == nil {
+		err = o.look()
+	}
+	if err != nil {
+		_ = o.close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// wake gives the file to bbolt, unless it has it. What bbolt gets is a
+// descriptor of its own for the same open file, which the lock belongs to.
+func (o *file) wake() error {
+	if o.bolt != nil {
+		return nil
+	}
+	fd, err := unix.FcntlInt(o.f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "dup", Path: o.path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), o.path)
+	o.stuck = true
+	err = guarded(func() (err error) {
 		o.bolt, err = bolt.Open(o.path, 0o600, &bolt.Options{
 			Timeout:      time.Second,
 			FreelistType: bolt.FreelistMapType,
 			NoStatistics: true,
-			MaxSize:      int(maxBytes),
+			MaxSize:      o.max,
 			OpenFile:     func(string, int, os.FileMode) (*os.File, error) { return f, nil },
 		})
 		return err
 	})
 	if err != nil {
-		_ = o.close()
-		return nil, err
+		f.Close() // if bbolt hasn't
+		return err
 	}
 	o.stuck = false
-	return o, o.look()
+	return nil
+}
+
+// rest takes the file from bbolt. bbolt gives the lock back as it closes, so it
+// is taken anew; whoever was quicker has it, and then the file is not ours to
+// use.
+func (o *file) rest() error {
+	if o.bolt == nil || o.stuck {
+		return nil
+	}
+	o.stuck = true
+	if err := guarded(o.bolt.Close); err != nil {
+		return err
+	}
+	o.bolt, o.stuck = nil, false
+	return unix.Flock(int(o.f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 }
 
 // look takes the stamp of the file as it is now.
@@ -228,12 +267,13 @@ func (o *file) commit(bot string, d *draft, gone []string) error {
 // close gives the file and its lock back. When bbolt is stuck its mapping
 // stays until the process ends; nothing reads it, but it would keep the lock.
 func (o *file) close() error {
-	if o.stuck {
-		_ = unix.Flock(int(o.f.Fd()), unix.LOCK_UN)
-		return o.f.Close()
+	var err error
+	if o.bolt != nil && !o.stuck {
+		o.stuck = true
+		err = guarded(o.bolt.Close)
 	}
-	o.stuck = true
-	return guarded(o.bolt.Close)
+	_ = unix.Flock(int(o.f.Fd()), unix.LOCK_UN)
+	return errors.Join(err, o.f.Close())
 }
 
 // guarded runs what touches mapped pages. A fault in them (the file was

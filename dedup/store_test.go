@@ -50,10 +50,7 @@ func fileSubject(t *testing.T) subject {
 // abandon ends a DB as the death of its process would: nothing is written.
 func (db *DB) abandon() {
 	db.mu.Lock()
-	db.closed = true
-	if db.timer != nil && db.timer.Stop() {
-		db.work.Done()
-	}
+	db.halt()
 	db.mu.Unlock()
 	db.work.Wait()
 	db.disk.mu.Lock()
