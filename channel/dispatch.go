@@ -223,8 +223,12 @@ func (l *life) say(j judged, texts ...string) {
 func (l *life) owe(parts []dedup.Part) { l.owed.Owe(parts) }
 
 // edited gives a question that still waits its new text. One that runs or ran
-// is never run again.
+// is never run again, and what somebody else wrote into it is not asked in its
+// sender's name.
 func (in *intake) edited(h heard) {
+	if h.message.Touched.Has(chat.TouchRewritten) {
+		return
+	}
 	fresh := present(h.message)
 	in.life.talks.Edit(fresh.ID, func(item *conversation.Item) {
 		h := heard{message: fresh, room: h.room, caughtUp: true}

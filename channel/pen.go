@@ -3,6 +3,7 @@ package channel
 import (
 	"time"
 
+	"rcsupervisor/channel/chat"
 	"rcsupervisor/channel/gate"
 )
 
@@ -52,9 +53,9 @@ func (p *pen) hold(h heard) {
 	p.heldup = append(p.heldup, h)
 }
 
-// edit gives a message that is held its new text.
+// edit gives a message that is held its new text, if it is its sender's.
 func (p *pen) edit(h heard) {
-	if p == nil {
+	if p == nil || h.message.Touched.Has(chat.TouchRewritten) {
 		return
 	}
 	for i := range p.heldup {

@@ -82,9 +82,10 @@ func (l *life) earlier(ctx context.Context, r *rules, item conversation.Item) []
 		if m.ID == item.ID.Message || m.Sent.After(item.ID.At) || m.Sent.Before(since) {
 			continue
 		}
-		own := m.Sender.ID == l.userID
+		theirs := !m.Touched.Has(chat.TouchRewritten) // what a moderator wrote into it is nobody's word
 		earlier = append(earlier, prompt.Earlier{
-			Message: m, Own: own, LetIn: r.policy.LetIn(m.Sender.ID), Root: m.ID == item.Message.Thread,
+			Message: m, Own: theirs && m.Sender.ID == l.userID, LetIn: theirs && r.policy.LetIn(m.Sender.ID),
+			Root: m.ID == item.Message.Thread,
 		})
 	}
 	return earlier

@@ -35,6 +35,9 @@ func (m *Message) read(v value) error {
 	}
 	m.Encrypted = m.Type == "e2e" || w.e2e || w.content && m.Text == ""
 	m.Touched = w.touched
+	if w.editor != "" && w.editor != m.Sender.ID {
+		m.Touched |= TouchRewritten
+	}
 	return nil
 }
 
@@ -42,6 +45,7 @@ func (m *Message) read(v value) error {
 type marks struct {
 	touched      Touch
 	e2e, content bool
+	editor       string // who edited it last
 }
 
 func (w *marks) fields(m *Message, fields walker) {
@@ -113,6 +117,7 @@ func (w *marks) mark(m *Message, key string, v value) {
 		m.Edited = v.stamp()
 		set(TouchEdited, v.says() && (!m.Edited.IsZero() || v[0] != '{'))
 	case "editedBy":
+		w.editor = v.user().ID
 		set(TouchEdited, v.says())
 	case "reactions":
 		// The last reaction taken back leaves an empty list or object.

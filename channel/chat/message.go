@@ -73,6 +73,7 @@ const (
 	TouchDiscussion                   // dcount, dlm
 	TouchTranslated                   // translations
 	TouchPreview                      // urls[].meta, headers, parsedUrl
+	TouchRewritten                    // editedBy somebody else: a moderator may edit what others wrote
 )
 
 // Has reports whether t holds any of the marks in u.

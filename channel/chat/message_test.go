@@ -54,6 +54,8 @@ func TestMarksOfAMessageThatWasPublishedAgain(t *testing.T) {
 	}{
 		{"nothing", `"channels":[]`, 0},
 		{"edit", `"editedAt":{"$date":2000},"editedBy":{"_id":"u1","username":"alice"}`, TouchEdited},
+		{"edit by another", `"editedAt":{"$date":2000},"editedBy":{"_id":"u2","username":"alice"}`, TouchEdited | TouchRewritten},
+		{"edit by somebody who isn't named", `"editedAt":{"$date":2000},"editedBy":{"username":"bob"}`, TouchEdited},
 		{"edit over REST", `"editedAt":"2026-11-30T16:23:37.178Z"`, TouchEdited},
 		{"edit without a time", `"editedBy":{"_id":"u1"}`, TouchEdited},
 		{"edit at an odd time", `"editedAt":"yesterday"`, TouchEdited},

@@ -77,7 +77,7 @@ func (j *judge) awaited() bool {
 	if len(j.f.Requests) == 0 {
 		return false
 	}
-	word := strings.ToLower(strings.TrimFunc(j.text, unseen))
+	word := strings.ToLower(strings.TrimFunc(j.text, blank))
 	var found *Request
 	var option string
 	matches := 0

@@ -3,37 +3,55 @@ package gate
 import (
 	"strings"
 	"unicode"
+
+	"rcsupervisor/internal/unseen"
 )
 
 // parseCommand reads a text as Hermes reads a command: leading white space
 // dropped, the first word in lower case, a @suffix of it dropped, and a word
 // with another / in it is a path. sign is '/' or '!'; name is "" for a text
-// that is none. Characters that are not seen are skipped before it, so that
-// nothing that looks like a command passes for a question.
+// that is none. Characters that are not seen are skipped before the sign and in
+// the word, so that nothing that looks like a command passes for a question.
 //
 // Any /word is a command, known or not: skills, plugins and quick commands add
 // words that can't be listed. Whether a !word is one the caller decides.
 func parseCommand(text string) (name, args string, sign byte) {
-	text = strings.TrimLeftFunc(text, unseen)
+	text = strings.TrimLeftFunc(text, blank)
 	if text == "" || text[0] != '/' && text[0] != '!' {
 		return "", "", 0
 	}
 	sign, text = text[0], text[1:]
 	word := text
-	if i := strings.IndexFunc(text, unseen); i >= 0 {
-		word, args = text[:i], strings.TrimFunc(text[i:], unseen)
+	if i := strings.IndexFunc(text, endsWord); i >= 0 {
+		word, args = text[:i], strings.TrimFunc(text[i:], blank)
 	}
 	if strings.ContainsRune(word, '/') {
 		return "", "", 0
 	}
 	word, _, _ = strings.Cut(word, "@")
-	if first := strings.IndexFunc(word, letterOrDigit); first != 0 {
-		return "", "", 0
+	for _, name := range [...]string{strings.Map(seen, word), word} {
+		if strings.IndexFunc(name, letterOrDigit) == 0 {
+			return strings.ToLower(name), args, sign
+		}
 	}
-	return strings.ToLower(word), args, sign
+	return "", "", 0
 }
 
-func unseen(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf) }
+// blank holds for what shows nothing: white space, and characters that are not
+// seen at all.
+func blank(r rune) bool { return unicode.IsSpace(r) || unseen.Is(r) }
+
+// endsWord holds for what a word ends at. Characters that merely are not seen
+// lie within it.
+func endsWord(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+
+// seen drops a character that is not, unless a word ends at it.
+func seen(r rune) rune {
+	if unseen.Is(r) && !endsWord(r) {
+		return -1
+	}
+	return r
+}
 
 func letterOrDigit(r rune) bool { return r == '_' || unicode.In(r, unicode.L, unicode.N) }
 
@@ -46,8 +64,8 @@ func bare(name, args string, sign byte, text string) string {
 	if args == "" {
 		return "/" + name
 	}
-	text = strings.TrimLeftFunc(text, unseen)
-	return "/" + name + strings.TrimRightFunc(text[strings.IndexFunc(text, unseen):], unseen)
+	text = strings.TrimLeftFunc(text, blank)
+	return "/" + name + strings.TrimRightFunc(text[strings.IndexFunc(text, endsWord):], blank)
 }
 
 func ours(name string) bool {
@@ -98,6 +116,7 @@ func restart(text string) bool {
 // request is open: its natural words, or its commands for it. They would
 // decide past the numbers, so they never reach an agent then.
 func decisive(text string) bool {
+	text = strings.TrimFunc(strings.Map(seen, text), blank)
 	if len(text) > 64 {
 		return false
 	}
@@ -105,10 +124,8 @@ func decisive(text string) bool {
 	if sign != 0 {
 		return name == "approve" || name == "deny"
 	}
-	words := strings.Fields(strings.ToLower(strings.TrimFunc(text, func(r rune) bool {
-		return unseen(r) || strings.ContainsRune(".!,", r)
-	})))
-	return naturalWords.Has(strings.Join(words, " "))
+	text = strings.TrimFunc(text, func(r rune) bool { return blank(r) || strings.ContainsRune(".!,", r) })
+	return naturalWords.Has(strings.Join(strings.FieldsFunc(strings.ToLower(text), endsWord), " "))
 }
 
 var naturalWords = NewSet(

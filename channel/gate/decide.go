@@ -69,10 +69,12 @@ func (j *judge) sender() bool {
 }
 
 // published: re-emit → age. The ids that are known are the store's to refuse;
-// these are the marks of one that isn't.
+// these are the marks of one that isn't. A message that somebody else has
+// edited is never its sender's question, whenever it is read.
 func (j *judge) published() bool {
 	if j.f.CaughtUp {
-		return false
+		// Its text as it is now is not what its sender wrote.
+		return j.m.Touched.Has(chat.TouchRewritten) && j.ignore(StepEdited)
 	}
 	switch {
 	case j.m.Touched.Has(chat.TouchEdited):
@@ -136,9 +138,14 @@ func (j *judge) room() bool {
 
 // oneToOne holds where the room's id is the two user ids, sorted and joined, or
 // rooms.info counts two. Every other direct room is a group: what is said in it
-// is read by people who were not asked.
+// is read by people who were not asked. So is one that rooms.info counts more
+// in, whatever its id looks like.
 func (j *judge) oneToOne() bool {
-	return chat.OneToOne(j.m.RoomID, j.f.Self.ID, j.m.Sender.ID) || j.f.Room.Informed && j.f.Room.Members == 2
+	counted := 0
+	if j.f.Room.Informed {
+		counted = j.f.Room.Members
+	}
+	return counted == 2 || counted < 2 && chat.OneToOne(j.m.RoomID, j.f.Self.ID, j.m.Sender.ID)
 }
 
 // person: woken → person let in.

@@ -7,14 +7,17 @@ import (
 	"rcsupervisor/channel/chat"
 )
 
+// A mentionCase is a text, and whether it mentions hermes.
+type mentionCase struct {
+	text string
+	want bool
+}
+
 // The forms that were tried on real servers and on Rocket.Chat's parser
-// 0.31.35, and those that the bounded match is made for.
-func TestMentionsByText(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want bool
-	}{
-		// before: the start, white space, or an opening
+// 0.31.35, and those that the bounded match is made for, by what they are about.
+var (
+	// The start, white space, or an opening.
+	mentionsByWhatIsBefore = []mentionCase{
 		{"@hermes", true},
 		{"hello @hermes", true},
 		{"hello\n@hermes", true},
@@ -45,7 +48,9 @@ func TestMentionsByText(t *testing.T) {
 		{`x"@hermes"`, false},
 		{"日@hermes", false},
 		{"\u200b@hermes", false},
-		// after: the end, white space, or a sign no name has
+	}
+	// The end, white space, or a sign no name has.
+	mentionsByWhatFollows = []mentionCase{
 		{"@hermes,", true},
 		{"@hermes, hello", true},
 		{"@hermes!", true},
@@ -90,7 +95,9 @@ func TestMentionsByText(t *testing.T) {
 		{"@herme", false},
 		{"hermes", false},
 		{"@ hermes", false},
-		// code, quotes, headings, links
+	}
+	// Code, quotes, headings, links.
+	mentionsByWhereTheyAre = []mentionCase{
 		{"`@hermes`", false},
 		{"` @hermes `", false},
 		{"`` @hermes ``", false},
@@ -127,16 +134,62 @@ func TestMentionsByText(t *testing.T) {
 		{"[a @hermes](https://x.org)", false},
 		{"[a @hermes]", true},
 		{"https://x.org/@hermes", false},
-		// another first
+	}
+	mentionsBesideOthers = []mentionCase{
 		{"@hermes-beta @hermes. @all", true},
 		{"@hermes-beta", false},
 		{"`@hermes` @hermes", true},
 		{"@all @here @hermes2", false},
 		{"", false},
 		{"@", false},
-	} {
-		if _, _, got := find(c.text, "hermes"); got != c.want {
-			t.Errorf("%q: %t, want %t", c.text, got, c.want)
+	}
+	// What looks like the bot's name, or like an @, and is another; what is
+	// hidden in it; and what other readers take for an end of a line.
+	mentionsThatOnlyLookIt = []mentionCase{
+		{"＠hermes", false},
+		{"﹫hermes", false},
+		{"@hеrmes", false}, // a Cyrillic е
+		{"@ｈermes", false},
+		{"@ηermes", false},
+		{"@her\u200bmes", false},
+		{"@\u200bhermes", false},
+		{"@\u2060hermes", false},
+		{"@\u0301hermes", false},
+		{"@\ufe0fhermes", false},
+		{"@her\u00admes", false},
+		{"@her\x00mes", false},
+		{"@hermes\x00", true},
+		{"\x00@hermes", false},
+		{"\u202e@hermes", false},
+		{"@\u202esemreh", false},
+		{"@hermes\u200dbeta", true}, // as the server's parser, which ends a name here
+		{"@hermes\ufe0f", false},
+		{"@hermes\U000e0100", false},
+		{"@hermes\U000e0062\U000e0065", true},
+		{"x\U000e0020@hermes", false},
+		{"@hermes\u20e3", false},
+		{"@hermes\xff", true},
+		{"\xff@hermes", false},
+		{"a\r@hermes", true},
+		{"a\u0085@hermes", true},
+		{"a\u2028@hermes", true},
+		{"a\u2029@hermes", true},
+		{"> a\r@hermes", false}, // one quoted line, whatever else it looks like
+		{"> a\u2028@hermes", false},
+		{"> a\r\n@hermes", true},
+		{"```\r\n@hermes\r\n```", false},
+		{"@hermes\u2028hello", true},
+		{"Hermes hello", false},
+		{"@Hermes\u00a0Bot", false},
+	}
+)
+
+func TestMentionsByText(t *testing.T) {
+	for _, cases := range [][]mentionCase{mentionsByWhatIsBefore, mentionsByWhatFollows, mentionsByWhereTheyAre, mentionsBesideOthers, mentionsThatOnlyLookIt} {
+		for _, c := range cases {
+			if _, _, got := find(c.text, "hermes"); got != c.want {
+				t.Errorf("%q: %t, want %t", c.text, got, c.want)
+			}
 		}
 	}
 	if _, _, ok := find("@ @", ""); ok {

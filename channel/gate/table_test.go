@@ -1,21 +1,15 @@
 package gate
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rcsupervisor/channel/chat"
+	"rcsupervisor/internal/golden"
 	"rcsupervisor/profile"
 )
-
-var update = flag.Bool("update", false, "write the golden file anew")
 
 // The people and rooms of all tests in this package.
 const (
@@ -57,6 +51,9 @@ func hello() chat.Message {
 	}
 }
 
+// joined is the id of a direct room of two people.
+func joined(a, b string) string { return min(a, b) + max(a, b) }
+
 // A change makes one case of a message and its facts.
 type change struct {
 	name string
@@ -72,14 +69,11 @@ func room(id string, r Room) func(*chat.Message, *Facts) {
 }
 
 var rooms = []change{
-	{"of two, by its id", func(m *chat.Message, f *Facts) {
-		a, b := self.ID, m.Sender.ID
-		if b < a {
-			a, b = b, a
-		}
-		room(a+b, Room{Kind: chat.Direct})(m, f)
-	}},
+	{"of two, by its id", func(m *chat.Message, f *Facts) { room(joined(self.ID, m.Sender.ID), Room{Kind: chat.Direct})(m, f) }},
 	{"of two, counted", room("rTwo", Room{Kind: chat.Direct, Informed: true, Members: 2})},
+	{"of three, by an id of two", func(m *chat.Message, f *Facts) {
+		room(joined(self.ID, m.Sender.ID), Room{Kind: chat.Direct, Informed: true, Members: 3})(m, f)
+	}},
 	{"direct, not counted yet", room("rTwo", Room{Kind: chat.Direct})},
 	{"direct, of three, off", room("rOther", Room{Kind: chat.Direct, Informed: true, Members: 3})},
 	{"direct, of three, on", room("rThree", Room{Kind: chat.Direct, Informed: true, Members: 3})},
@@ -143,6 +137,7 @@ var marks = []change{
 	{"preview", touched(chat.TouchPreview, 11*time.Second)},
 	{"touched at no time", func(m *chat.Message, _ *Facts) { m.Touched, m.Updated = chat.TouchReaction, chat.Stamp{} }},
 	{"edited at once", touched(chat.TouchEdited, 10*time.Millisecond)},
+	{"edited by another", touched(chat.TouchEdited|chat.TouchRewritten, 11*time.Second)},
 	{"old", func(m *chat.Message, f *Facts) { m.Sent = chat.At(noon.Add(-f.Age - time.Second)) }},
 	{"old, with a reaction", func(m *chat.Message, f *Facts) {
 		m.Sent, m.Touched, m.Updated = chat.At(noon.Add(-time.Hour)), chat.TouchReaction, chat.At(noon)
@@ -199,7 +194,7 @@ func TestTable(t *testing.T) {
 	for _, table := range tables {
 		fmt.Fprintf(&b, "\n%s\n\n%s", folded(cases[table]), table)
 	}
-	compare(t, "table.golden", b.String())
+	golden.Compare(t, "table.golden", b.String())
 }
 
 // decideAll makes one table: rooms down, those that don't differ together, and
@@ -265,24 +260,4 @@ func folded(cases []string) string {
 		return lines
 	}
 	return strings.Join(fold(fold(cases, 2, len(calls), "however mentioned"), 1, len(marks), "however published"), "\n")
-}
-
-func compare(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s: (-want +got)\n%s", file, d)
-	}
 }

@@ -46,7 +46,7 @@ const (
 	StepBot        Step = "bot"        // a webhook, an app, or a user known as a bot
 	StepSibling    Step = "sibling"    // another bot of this supervisor
 	StepIgnored    Step = "ignored"    // listed under ignore_senders, or without any id
-	StepEdited     Step = "edited"     // published again because it was edited
+	StepEdited     Step = "edited"     // published again because it was edited; or edited by another than its sender
 	StepReemit     Step = "reemit"     // published again for another reason
 	StepAge        Step = "age"        // older than limits.age, or without a time
 	StepUnknown    Step = "unknown"    // the room's facts are missing

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"rcsupervisor/channel/prompt/asker"
+	"rcsupervisor/internal/unseen"
 )
 
 // indent stands before every line of people's text.
@@ -30,14 +31,9 @@ func clean(s string) string {
 			continue
 		case breaksLine(r):
 			r = '\n'
-		case r == '\u200c' || r == '\u200d':
-			after, _ := utf8.DecodeRuneInString(s[i+utf8.RuneLen(r):])
-			if !joins(before) || !joins(after) {
-				continue
-			}
 		case r == utf8.RuneError:
 			r = '\ufffd'
-		case r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf):
+		case r != '\t' && unseen.Is(r) && !placed(before, r, s[i+utf8.RuneLen(r):]):
 			continue
 		}
 		b.WriteRune(r)
@@ -64,6 +60,16 @@ func breaksLine(r rune) bool {
 	return false
 }
 
+// placed reports whether a character that is not seen has its place in real
+// text: a joiner, or a variation selector.
+func placed(before, r rune, rest string) bool {
+	after, _ := utf8.DecodeRuneInString(rest)
+	if r == '\u200c' || r == '\u200d' {
+		return joins(before) && joins(after) && !unseen.Is(after)
+	}
+	return unseen.Presents(before, r, after)
+}
+
 // joins reports whether a character is one that joiners stand between in real
 // text: emoji, and scripts that need them. Between any others they only hide.
 func joins(r rune) bool {
@@ -81,6 +87,9 @@ func Name(s string) string {
 	var b strings.Builder
 	count, blank := 0, false
 	for _, r := range said(s) {
+		if unicode.Is(unicode.Variation_Selector, r) {
+			continue
+		}
 		if !named(r) {
 			blank = count > 0
 			continue
@@ -101,7 +110,7 @@ func Name(s string) string {
 
 // named holds for a character that may stand in a name.
 func named(r rune) bool {
-	return !unicode.In(r, unicode.Z, unicode.C, unicode.Ps, unicode.Pe) && !strings.ContainsRune("<>\"`\ufffd", r)
+	return !unicode.In(r, unicode.Z, unicode.C, unicode.Ps, unicode.Pe) && !strings.ContainsRune("<>\"`\u2800\ufffd", r)
 }
 
 // shift returns a text with every line of it indented.

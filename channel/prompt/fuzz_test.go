@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"rcsupervisor/channel/chat"
+	"rcsupervisor/internal/unseen"
 	"rcsupervisor/profile"
 )
 
@@ -118,11 +119,13 @@ func checkSeen(t *testing.T, prompt string) {
 		t.Error("bytes that are no text")
 	}
 	before := ' '
-	for _, r := range prompt {
+	for i, r := range prompt {
+		after, _ := utf8.DecodeRuneInString(prompt[i+utf8.RuneLen(r):])
 		switch {
 		case r == '\n' || r == '\t' || string(r) == zwsp && before == '@':
-		case (r == '\u200c' || r == '\u200d') && before >= utf8.RuneSelf:
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp):
+		case (r == '\u200c' || r == '\u200d') && before >= utf8.RuneSelf && before != '\u200c' && before != '\u200d':
+		case unseen.Presents(before, r, after):
+		case unseen.Is(r) || unicode.In(r, unicode.Zl, unicode.Zp):
 			t.Errorf("%U after %q", r, before)
 		}
 		before = r
@@ -138,6 +141,8 @@ func FuzzPrompt(f *testing.F) {
 	f.Add(token, "v1.u1.r1.1."+strings.Repeat("s", 22), "v1.u1.\u200br1.1."+strings.Repeat("s", 22), token)
 	f.Add("/restart", "!stop", "/approve always", "\u200b/yolo")
 	f.Add("\xff\xfe@file:\xc0x", "\xed\xa0\x80", "\x1b]0;x\x07", "\u0085\x1c")
+	f.Add("\U0001f600\ufe0f\ufe0e\U000e0179\U000e0100", "\u3164\u115f", "@\u034ffile:x @fi\ufe0fle:x", "\U000e0040\U000e0066\u2065\ufff0")
+	f.Add("日\u200d\ufe0f@diff \u2764\ufe0f\u200d\U0001f525", "「\ufe0f」", "1\ufe0f\u20e3 v1.a.b\ufe0f.1.ssssssssssssssssssssss", "\u180b\u17b4")
 	f.Fuzz(func(t *testing.T, text, name, before, file string) {
 		u := chat.User{ID: name, Username: name, Name: name}
 		q := Question{

@@ -1,21 +1,15 @@
 package prompt
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rcsupervisor/channel/chat"
+	"rcsupervisor/internal/golden"
 	"rcsupervisor/profile"
 )
-
-var update = flag.Bool("update", false, "write the golden file anew")
 
 const token = "v1.u1.r1.1796057617.YHvto6xH1f_f0eyw5X1JGr"
 
@@ -42,7 +36,7 @@ func ask(change func(*Question)) Question {
 
 // The golden file shows people and reviewers what an agent is shown. Written
 // anew with: go test ./channel/prompt -run Golden -update
-var golden = []struct {
+var shown = []struct {
 	what string
 	q    Question
 }{
@@ -101,30 +95,10 @@ var golden = []struct {
 func TestGolden(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("What an agent is shown. · stands for a zero-width space.\n")
-	for _, c := range golden {
+	for _, c := range shown {
 		fmt.Fprintf(&b, "\n==== %s\n%s", c.what, strings.ReplaceAll(Build(c.q), zwsp, "·"))
 	}
-	compare(t, "prompt.golden", b.String())
-}
-
-func compare(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s: (-want +got)\n%s", file, d)
-	}
+	golden.Compare(t, "prompt.golden", b.String())
 }
 
 func TestBareCommandsStandAlone(t *testing.T) {
