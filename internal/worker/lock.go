@@ -24,11 +24,21 @@ var (
 	ErrHome = errors.New("can't be used as a home")
 )
 
+// A HomeLock keeps a home for this process until it is closed, or the process
+// ends.
+type HomeLock struct{ file *os.File }
+
+// Close gives the home back at once. A child that is being started holds the
+// descriptor for a moment too, so closing it alone would leave the home busy
+// until that child is another program.
+func (l *HomeLock) Close() error {
+	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
+}
+
 // Lock takes a home's lock as the home's owner, or fails with [ErrBusy] at
 // once. The state folder is made if it is missing; the home and its
-// rocketchat/ are not. The lock lasts until what is returned is closed, or the
-// process ends.
-func Lock(home string) (*os.File, error) {
+// rocketchat/ are not.
+func Lock(home string) (*HomeLock, error) {
 	dir, err := ownerfs.Open(home)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrHome, err)
@@ -70,7 +80,7 @@ func Lock(home string) (*os.File, error) {
 		file.Close()
 		return nil, fmt.Errorf("lock %s: %w", filepath.Join(state.Path(), LockFile), err)
 	}
-	return file, nil
+	return &HomeLock{file}, nil
 }
 
 // isPassing reports whether an error of the disk or of the system's tables may

@@ -440,3 +440,31 @@ func needsRoot(t *testing.T) {
 	}
 	t.Skip("this test needs root")
 }
+
+// A child that still has the lock's descriptor, as each has between fork and
+// exec, keeps no home from whoever runs it next.
+func TestAClosedLockIsFree(t *testing.T) {
+	p := newPlace(t)
+	job, _ := p.job("alice", os.Geteuid())
+	lock, err := Lock(job.Start.Home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command("sleep", "60")
+	child.ExtraFiles = []*os.File{lock.file}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = child.Process.Kill()
+		_ = child.Wait()
+	}()
+	if err := lock.Close(); err != nil {
+		t.Error(err)
+	}
+	again, err := Lock(job.Start.Home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+}
