@@ -12,16 +12,17 @@ import (
 )
 
 // A keeper owns one profile: what its home says, its history, its run, its
-// timer. Its goroutine is the only one that touches them, but for what is said
-// to be another's; others say what they know with tell, and read its latest
-// view.
+// timer. One goroutine at a time touches them, and is there only while there is
+// something to do, but for what is said to be another's; others say what they
+// know with tell, and read its latest view.
 type keeper struct {
 	*Supervisor
 	name string
 
-	mail  *mailbox
-	gone  chan struct{} // closed when run has returned
-	timer *time.Timer
+	mail    mailbox
+	gone    chan struct{} // closed when the keeper has ended
+	timer   *time.Timer   // of what is planned; nil for nothing
+	planned uint64        // the number of the last plan; a timer that rings for an older one does nothing
 
 	reading profile.Reading // the home as it was last read
 	first   bool            // the home was looked at
@@ -70,47 +71,79 @@ type run struct {
 
 func newKeeper(s *Supervisor, r profile.Reading) *keeper {
 	k := &keeper{
-		Supervisor: s, name: r.Name, mail: newMailbox(), gone: make(chan struct{}), reading: r, enabled: true,
+		Supervisor: s, name: r.Name, gone: make(chan struct{}), reading: r, enabled: true,
 		ring: newRing(),
 	}
 	k.history = healthcheck.New(time.Now())
-	k.timer = time.NewTimer(time.Hour)
-	k.timer.Stop()
 	k.publish()
 	return k
 }
 
-// tell brings a change to the keeper's goroutine, and waits for nothing. It
-// reports false when the keeper has ended.
-func (k *keeper) tell(change func()) bool { return k.mail.put(change) }
+// tell brings a change to the keeper, and waits for nothing. It reports false
+// when the keeper has ended.
+func (k *keeper) tell(change func()) bool {
+	return k.mail.put(change, func() { go k.toil() })
+}
 
-// run keeps the profile until it is to end and its channel is over.
-func (k *keeper) run() {
-	defer func() {
-		k.timer.Stop()
-		k.servers.forget(k.name)
-		k.freeBot()
-		k.leaving = true
-		k.publish()
-		k.left(k)
-		for _, change := range k.mail.close() {
+// open sets the keeper to work. It counts in the supervisor's group until it
+// has ended, whether it has something to do or not.
+func (k *keeper) open() {
+	k.group.Add(1)
+	k.tell(func() { k.changed(k.reading, false) })
+}
+
+// toil makes changes until none waits, or the keeper has ended: when it is to,
+// and its channel is over.
+func (k *keeper) toil() {
+	for changes := k.mail.take(); changes != nil; changes = k.mail.take() {
+		for _, change := range changes {
 			change()
 		}
-		close(k.gone)
-		if k.then != nil {
-			k.then()
+		if k.live == nil && (k.ending || k.leaving) {
+			k.close()
+			return
 		}
-	}()
-	k.changed(k.reading, false)
-	for k.live != nil || !k.ending && !k.leaving {
-		select {
-		case <-k.mail.poke:
-			for _, change := range k.mail.take() {
-				change()
+	}
+}
+
+// close is the end of the keeper.
+func (k *keeper) close() {
+	defer k.group.Done()
+	k.unplan()
+	k.servers.leave(k.name)
+	k.freeBot()
+	k.leaving = true
+	k.publish()
+	k.left(k)
+	for _, change := range k.mail.close() {
+		change()
+	}
+	close(k.gone)
+	if k.then != nil {
+		k.then()
+	}
+}
+
+// plan has what the history plans done after a while, and nothing that was
+// planned before.
+func (k *keeper) plan(after time.Duration) {
+	k.unplan()
+	n := k.planned
+	k.timer = time.AfterFunc(after, func() {
+		k.tell(func() {
+			if n == k.planned {
+				k.due()
 			}
-		case <-k.timer.C:
-			k.due()
-		}
+		})
+	})
+}
+
+// unplan has nothing done that was planned.
+func (k *keeper) unplan() {
+	k.planned++
+	if k.timer != nil {
+		k.timer.Stop()
+		k.timer = nil
 	}
 }
 
@@ -120,7 +153,7 @@ func (k *keeper) end(deadline time.Time) {
 		return
 	}
 	k.ending = true
-	k.timer.Stop()
+	k.unplan()
 	k.servers.leave(k.name)
 	if k.live != nil {
 		k.live.Command(channel.Drain{Deadline: deadline})
@@ -145,7 +178,7 @@ func (k *keeper) killRun(why worker.End) bool {
 // decide takes a new history and does, now or later, what it plans.
 func (k *keeper) decide(d healthcheck.Decision, h healthcheck.History) {
 	k.take(d, h)
-	k.timer.Stop()
+	k.unplan()
 	if k.ending {
 		return
 	}
@@ -155,7 +188,7 @@ func (k *keeper) decide(d healthcheck.Decision, h healthcheck.History) {
 			k.servers.leave(k.name)
 		}
 	case healthcheck.Begin, healthcheck.Dial, healthcheck.Reread, healthcheck.Probe:
-		k.timer.Reset(d.After)
+		k.plan(d.After)
 	case healthcheck.Await:
 		if !h.RetryAt.IsZero() && h.Reason == healthcheck.Refused {
 			return // the server says when, and knows the limit

@@ -6,39 +6,40 @@ import (
 )
 
 // A mailbox brings changes to the one goroutine that makes them, in their
-// order. Putting one in never waits, so two owners can't wait for each other.
-// It needs no bound of its own: whoever puts changes in has few under way at a
-// time, and what a run reports is kept outside, latest wins.
+// order, and which is there only while there are any. Putting one in never
+// waits, so two owners can't wait for each other. It needs no bound of its own:
+// whoever puts changes in has few under way at a time, and what a run reports is
+// kept outside, latest wins.
 type mailbox struct {
 	mu     sync.Mutex
 	list   []func()
+	busy   bool // somebody makes changes
 	closed bool
-	poke   chan struct{} // capacity 1: there is something
 }
 
-func newMailbox() *mailbox { return &mailbox{poke: make(chan struct{}, 1)} }
-
-// put adds a change, and reports false when nobody will make it any more.
-func (m *mailbox) put(change func()) bool {
+// put adds a change, and calls start, which waits for nothing, when nobody is at
+// work on those that wait. It reports false when nobody will make it any more.
+func (m *mailbox) put(change, start func()) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return false
 	}
 	m.list = append(m.list, change)
-	select {
-	case m.poke <- struct{}{}:
-	default:
+	if !m.busy {
+		m.busy = true
+		start()
 	}
 	return true
 }
 
-// take returns what has come since the last take.
+// take returns what has come since the last take, and nil, and the mailbox is
+// idle, when there is nothing.
 func (m *mailbox) take() []func() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := m.list
-	m.list = nil
+	m.list, m.busy = nil, len(list) > 0
 	return list
 }
 

@@ -222,10 +222,10 @@ func (s *Supervisor) begin(r profile.Reading) {
 		}
 		return
 	}
+	defer s.mu.Unlock()
 	k := newKeeper(s, r)
+	k.open()
 	s.keepers[r.Name] = k
-	s.mu.Unlock()
-	s.group.Go(k.run)
 }
 
 // left takes a keeper that has ended off the list.
