@@ -110,7 +110,7 @@ func (k *keeper) toil() {
 func (k *keeper) close() {
 	defer k.group.Done()
 	k.unplan()
-	k.servers.leave(k.name)
+	k.servers.forget(k.name)
 	k.freeBot()
 	k.leaving = true
 	k.publish()
