@@ -89,8 +89,12 @@ func (b *Book) Requests(name string) ([]Request, error) {
 }
 
 // prove returns the code that was given out if somebody wrote it, and nil
-// otherwise. It works once; a person has five tries.
+// otherwise. It works once; a person has five tries, and what can't be an id
+// has none.
 func (b *Book) prove(name, user, written string, now time.Time) (spent *code, err error) {
+	if user == "" || len(user) > maxID {
+		return nil, nil
+	}
 	err = b.change(name, func(p *page) bool {
 		if p.Code == nil || now.After(p.Code.Expires) || p.Tries[user] >= triesEach {
 			return false

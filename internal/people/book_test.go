@@ -132,6 +132,34 @@ func TestACodeLastsAnHour(t *testing.T) {
 	})
 }
 
+// What looks like the code is not the code: it is of eight capital letters and
+// digits, and each try at it counts.
+func TestWhatLooksLikeTheCode(t *testing.T) {
+	b, let := newBook(t)
+	code, err := b.NewCode("alice", time.Now())
+	must(t, err)
+	for i, like := range []string{
+		strings.ToLower(code), " " + code, code + "\n", code[:4] + " " + code[4:], code[:4] + "-" + code[4:], code + code, code + "\x00", "\u200b" + code, "`" + code + "`",
+		string([]rune{rune(code[0]) + 0xfee0}) + code[1:], strings.Repeat("A", 1<<20), "", "\xff",
+	} {
+		if b.try(t, fmt.Sprint("gus", i/5), like) {
+			t.Errorf("%.20q was taken for the code", like)
+		}
+	}
+	// Nobody can be who has no id, and one that isn't one takes up no place.
+	for _, id := range []string{"", strings.Repeat("x", maxID+1), strings.Repeat("x", 1<<20)} {
+		if b.try(t, id, code) || b.try(t, id, wrong(code)) {
+			t.Error("somebody without an id was let in")
+		}
+	}
+	if info, err := os.Stat(filepath.Join(b.Dir, "people", "alice.json")); err != nil || info.Size() > 4<<10 {
+		t.Errorf("the page is %d bytes, %v", info.Size(), err)
+	}
+	if !b.try(t, strings.Repeat("x", maxID), code) || len(*let) != 1 {
+		t.Error("the code was not taken after all that")
+	}
+}
+
 // A new code takes the place of the one before.
 func TestOneCodeAtATime(t *testing.T) {
 	b, _ := newBook(t)
