@@ -6,25 +6,13 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"rcsupervisor/internal/ownerfs/ownertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Two tenants. The host need not know them.
-const alice, bob = 65533, 65532
-
-// needRoot is for what only root can set up. Where a skip would hide that a
-// rule was never tried, in CI, it fails.
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("this test must run as root")
-	}
-	t.Skip("this test must run as root: what holds between two users was not tried")
-}
+const alice, bob = ownertest.Alice, ownertest.Bob
 
 func must(t testing.TB, err error) {
 	t.Helper()

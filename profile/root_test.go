@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"rcsupervisor/internal/ownerfs"
+	"rcsupervisor/internal/ownerfs/ownertest"
 )
 
 // As root, each home is read as its owner, and a root-owned one not at all
 // unless the host says so.
 func TestHomesOfSeveralOwners(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	dir := tempDir(t)
 	for name, uid := range map[string]int{"alice": alice, "bob": bob, "root": 0, "nobody": 65534} {
 		h := filepath.Join(dir, name, ".hermes")
@@ -61,7 +62,7 @@ func TestHomesOfSeveralOwners(t *testing.T) {
 // A pattern is followed with each folder's owner's rights, and never through a
 // tenant's link.
 func TestPatternsAndTenantsLinks(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	dir := tempDir(t)
 	for name, uid := range map[string]int{"alice": alice, "bob": bob} {
 		makeHome(t, filepath.Join(dir, name, "bots/one"))
@@ -82,7 +83,7 @@ func TestPatternsAndTenantsLinks(t *testing.T) {
 
 // An owner that the host has no name for can't begin one.
 func TestAnOwnerWithoutAName(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	dir := tempDir(t)
 	makeHome(t, dir)
 	give(t, dir, alice)
@@ -94,7 +95,7 @@ func TestAnOwnerWithoutAName(t *testing.T) {
 
 // WriteAccess writes as the owner, also when root does.
 func TestWriteAccessAsTheOwner(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	dir := tempDir(t)
 	makeHome(t, dir, SettingsFile, "agent: {kind: echo}\n", AccessFile, "# mine\npeople: []\n")
 	give(t, dir, alice)
@@ -116,7 +117,7 @@ func TestWriteAccessAsTheOwner(t *testing.T) {
 
 // A home that is shut while it runs is not gone: it has that as its error.
 func TestAHomeThatIsShut(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	dir := tempDir(t)
 	makeHome(t, dir)
 	give(t, dir, alice)

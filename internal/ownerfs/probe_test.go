@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"rcsupervisor/internal/ownerfs/ownertest"
 )
 
 func TestProbe(t *testing.T) {
@@ -51,7 +53,7 @@ func TestEntries(t *testing.T) {
 
 // Root looks into a tenant's folder with the tenant's rights.
 func TestProbeAsTheOwner(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	dir := home(t, alice)
 	must(t, os.Mkdir(dir+"/roots", 0o700))
 	put(t, dir+"/roots/a", 0, 0o600, rootsSecret)

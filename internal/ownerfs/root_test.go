@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"rcsupervisor/internal/ownerfs/ownertest"
 )
 
 const rootsSecret = "only root may read this"
@@ -29,7 +31,7 @@ func secretFile(t *testing.T, mode os.FileMode) string {
 // Alice offers root's file by every means she has, and by some that only root
 // could have made. It must never come back, nor change.
 func TestRootsFileIsNeverReadForATenant(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	for _, mode := range []os.FileMode{0o600, 0o640, 0o660} {
 		secret := secretFile(t, mode)
 		dir := home(t, alice)
@@ -83,7 +85,7 @@ func TestRootsFileIsNeverReadForATenant(t *testing.T) {
 }
 
 func TestWhatIsWrittenIsTheOwners(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	dir := home(t, alice)
 	d := open(t, dir)
 	must(t, d.Mkdir("rocketchat", 0o700))
@@ -109,7 +111,7 @@ func TestWhatIsWrittenIsTheOwners(t *testing.T) {
 
 // Where alice may not go root does not go for her.
 func TestNoMoreThanTheOwnersRights(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	dir := home(t, alice)
 	put(t, dir+"/none", alice, 0, "x")
 	d := open(t, dir)
@@ -129,7 +131,7 @@ func TestNoMoreThanTheOwnersRights(t *testing.T) {
 // A home may lie where its owner can't get to alone: the folder is opened, and
 // not the path.
 func TestAClosedParent(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	dir := home(t, alice)
 	put(t, dir+"/a", alice, 0o600, "x")
 	must(t, os.Chmod(filepath.Dir(dir), 0o700))
@@ -141,7 +143,7 @@ func TestAClosedParent(t *testing.T) {
 
 // Alice may not lead root into bob's home by a link in her own.
 func TestATenantsLinkOnTheWayIsNotFollowed(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	alices, bobs := home(t, alice), home(t, bob)
 	must(t, os.Mkdir(bobs+"/p", 0o755))
 	must(t, os.Chown(bobs+"/p", bob, bob))
@@ -165,7 +167,7 @@ func TestATenantsLinkOnTheWayIsNotFollowed(t *testing.T) {
 
 // The calling goroutine, and every thread, is root again afterwards.
 func TestIdentityIsRestored(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	groups, err := unix.Getgroups()
 	must(t, err)
 	check := func(when string) {
@@ -252,7 +254,7 @@ func threadStatus(t *testing.T) []string {
 // While root reads and writes, alice swaps the file for links to root's, and
 // its folder for one to root's folder.
 func TestSymlinkRace(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	secret := secretFile(t, 0o600)
 	must(t, os.WriteFile(filepath.Join(filepath.Dir(secret), "access.yaml"), []byte(rootsSecret), 0o600))
 	dir := home(t, alice)
@@ -335,7 +337,7 @@ func TestAnUnknownUserGetsNobodysGroup(t *testing.T) {
 // An ordinary user enters nobody else's folder. The child is this test binary
 // run as alice.
 func TestAnOrdinaryUserEntersOnlyHisOwn(t *testing.T) {
-	needRoot(t)
+	ownertest.NeedRoot(t)
 	// The rule itself, without the switch of a process: bob's folder for alice.
 	dir := home(t, bob)
 	d := open(t, home(t, alice))
