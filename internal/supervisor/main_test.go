@@ -41,6 +41,12 @@ func testAgent(s channel.Start, _ channel.Link) (agent.Agent, error) {
 	if c := s.Settings.Agent.Command; len(c) > 0 && c[0] == "none" {
 		return nil, errors.New("no such agent")
 	}
+	if c := s.Settings.Agent.Command; len(c) > 0 && c[0] == "vandal" {
+		return vandal{}, nil
+	}
+	if c := s.Settings.Agent.Command; len(c) > 0 && c[0] == "confess" {
+		return confessing{start: s}, nil
+	}
 	if c := s.Settings.Agent.Command; len(c) > 1 && c[0] == "slow" {
 		d, err := time.ParseDuration(c[1])
 		return slow{d: d}, err
