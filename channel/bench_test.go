@@ -189,7 +189,7 @@ func BenchmarkDecodeAndGate(b *testing.B) {
 		}
 		access := profile.DefaultAccess()
 		access.Rooms = []profile.Room{{ID: "GENERALx9jK2mN5pQ", Mention: true}}
-		l, err := begin(Env{
+		l, err := begin(b.Context(), Env{
 			Store: func(string, string) (dedup.Store, error) { return dedup.NewMemory(), nil },
 			Agent: func(Start, Link) (agent.Agent, error) { return agent.Echo{}, nil },
 		}, &Start{Settings: settings, Access: access, Credentials: sealed.Credentials{Server: "http://localhost", UserID: "bot", Token: sealed.NewSecret("token")}}, newIdleLink(nil))

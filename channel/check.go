@@ -31,6 +31,7 @@ const (
 // check asks both, beside the loop, unless they are being asked already. Runs on
 // the loop.
 func (l *life) check() {
+	l.checks.Reset(l.start.Settings.Health.Check)
 	if l.conn == nil || l.online.IsZero() {
 		return
 	}

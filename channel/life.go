@@ -53,7 +53,7 @@ type life struct {
 	strangers strangers
 	visitors  lane.Lane[judged] // strangers the supervisor is asked about
 	staff     *staff
-	dirty     chan struct{} // capacity 1: something is to be reported
+	dirty     atomic.Bool // something is to be reported
 
 	// Read from any goroutine, replaced whole by the loop or one who says so.
 	rules     atomic.Pointer[rules]
@@ -81,17 +81,16 @@ type life struct {
 	checked  time.Time        // when the server last proved the token
 	username string           // of the bot, "" until it is known
 	roles    []string         // likewise
-	checks   *time.Ticker     // of health.check
+	checks   *time.Timer      // of health.check
 	checking map[checkup]bool // which run
 	draining bool
-	frame    time.Time // the last frame that was reported
 }
 
 // begin builds a life that is not connected yet.
-func begin(e Env, start *Start, link Link) (*life, error) {
+func begin(ctx context.Context, e Env, start *Start, link Link) (*life, error) {
 	l := &life{
 		env: e, link: link, start: *start, phase: Waiting, log: logger(link),
-		mail: newMailbox(), dirty: make(chan struct{}, 1), resumed: make(chan struct{}), missing: make(chan struct{}, 1),
+		mail: newMailbox(), resumed: make(chan struct{}), missing: make(chan struct{}, 1),
 		hears: newHearing(), checking: make(map[checkup]bool),
 		profile: start.Profile, userID: start.Credentials.UserID,
 	}
@@ -110,14 +109,15 @@ func begin(e Env, start *Start, link Link) (*life, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the store of questions: %w", err)
 	}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.ctx, l.cancel = context.WithCancel(ctx)
 	l.tally = newTally(l.touched)
 	l.client.Store(first.client)
 	l.network = first.network
 	l.rules.Store(newRules(&l.start, ""))
 	l.partSize.Store(conversation.PartSize)
-	l.checks = time.NewTicker(start.Settings.Health.Check)
-	l.patience = stopped()
+	l.checks = time.AfterFunc(start.Settings.Health.Check, func() { l.tell(l.check) })
+	l.patience = time.AfterFunc(patience, func() { l.tell(func() { l.intake.impatient() }) })
+	l.patience.Stop()
 	l.store = newRecords(store, l)
 	l.assemble()
 	return l, nil

@@ -105,7 +105,8 @@ func (p *progress) end() {
 func (p *progress) run() {
 	shown, posted := "", false
 	var last time.Time
-	timer := stopped()
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
 	defer timer.Stop()
 	for {
 		p.mu.Lock()

@@ -74,11 +74,12 @@ func (l *life) settled(p dedup.Part, o dedup.Outcome) {
 	}
 }
 
-// touched says that there is something to report. Any goroutine.
+// touched says that there is something to report, soon. Any goroutine.
 func (l *life) touched() {
-	select {
-	case l.dirty <- struct{}{}:
-	default:
+	if !l.dirty.Swap(true) {
+		time.AfterFunc(reportEvery, func() {
+			l.tell(func() { l.dirty.Store(false) }) // each change is reported
+		})
 	}
 }
 
@@ -89,7 +90,6 @@ func (l *life) report() {
 		OnlineSince: l.online, LastFrame: l.lastFrame(), TokenChecked: l.checked, Username: l.username,
 		CatchingUp: l.catching.Load(), Agent: l.staff.state(), Counters: l.tally.snapshot(), Warnings: l.warnings(),
 	}
-	l.frame = r.LastFrame
 	l.link.Report(r)
 }
 
@@ -98,13 +98,6 @@ func (l *life) lastFrame() time.Time {
 		return c.LastFrame()
 	}
 	return time.Time{}
-}
-
-// freshen reports the last frame of a channel on which nothing else happens.
-func (l *life) freshen() {
-	if l.conn != nil && !l.lastFrame().Equal(l.frame) {
-		l.report()
-	}
 }
 
 // What is worth a warning: a server's clock that is so far from ours, and a

@@ -33,25 +33,41 @@ type Env struct {
 
 // Run is [Run] in this Env.
 func (e Env) Run(ctx context.Context, start Start, link Link) error {
+	live, err := e.Begin(ctx, start, link)
+	if err != nil {
+		return err
+	}
+	return live()
+}
+
+// Begin is the first half of Run: it ends with the errors of a channel that
+// can't live, or returns the other half, which is to be called. Whoever has many
+// channels calls it so that what start takes is not on a stack for as long as
+// each lives.
+func (e Env) Begin(ctx context.Context, start Start, link Link) (live func() error, err error) {
 	if e.Store == nil {
 		e.Store = openStore
 	}
 	var l *life
-	var err error
-	aside(func() { l, err = begin(e, &start, link) })
+	aside(func() { l, err = begin(ctx, e, &start, link) })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	l.run(ctx)
+	return l.live, nil
+}
+
+// live is the life, from the first command to the last.
+func (l *life) live() error {
+	l.run()
 	if p := l.caught.Load(); p != nil {
 		panic(*p)
 	}
 	return nil
 }
 
-func (l *life) run(ctx context.Context) {
+func (l *life) run() {
 	defer l.end()
-	l.loop(ctx)
+	l.loop()
 }
 
 // aside has f run on a goroutine of its own, and waits for it. What f needs of
@@ -75,61 +91,38 @@ func openStore(path, bot string) (dedup.Store, error) {
 	return dedup.Open(path, dedup.Options{Bot: bot})
 }
 
-// Times of the loop's own.
+// Times of the life's own.
 const (
 	reportEvery = 250 * time.Millisecond // changed counters make a report, at most so often
-	freshEvery  = 10 * time.Second       // the last frame of a quiet channel
 	agentGrace  = 4 * time.Second        // for an agent to end with its channel
 )
 
 // loop is the owner of the life. Nothing it does waits: a command is obeyed at
-// once, whatever the store or the server is doing.
-func (l *life) loop(ctx context.Context) {
+// once, whatever the store or the server is doing. What is due at a time comes
+// by mail, as all else does: a quiet channel waits here for as long as it lives,
+// and each thing it waits for takes memory.
+func (l *life) loop() {
 	l.work.Go(l.guarded(l.resume))
-	soon, fresh := stopped(), time.NewTicker(freshEvery)
-	defer soon.Stop()
-	defer fresh.Stop()
-	defer l.patience.Stop()
-	armed := false
 	for {
 		select {
-		case <-ctx.Done():
-			return
-		case <-l.ctx.Done(): // drained, or panicked
+		case <-l.ctx.Done(): // ended, drained, or panicked
 			return
 		case c, ok := <-l.link.Commands():
 			if !ok || !l.obey(c) {
 				return
 			}
-			l.report()
 		case <-l.mail.wake:
-			for _, change := range l.mail.take() {
-				change()
-			}
-			l.report()
-		case <-l.checks.C:
-			l.check()
-		case <-l.patience.C:
-			l.intake.impatient()
-		case <-fresh.C:
-			l.freshen()
-		case <-l.dirty:
-			if !armed {
-				armed = true
-				soon.Reset(reportEvery)
-			}
-		case <-soon.C:
-			armed = false
-			l.report()
+			l.changes()
 		}
+		l.report()
 	}
 }
 
-// stopped is a timer that does not run.
-func stopped() *time.Timer {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
+// changes makes those that have come by mail.
+func (l *life) changes() {
+	for _, change := range l.mail.take() {
+		change()
+	}
 }
 
 // obey carries out one command and reports whether the life goes on.
@@ -178,6 +171,8 @@ func (l *life) drain(deadline time.Time) {
 // end closes everything, in the order in which a message goes through it.
 func (l *life) end() {
 	l.cancel()
+	l.checks.Stop()
+	l.patience.Stop()
 	l.intake.close()
 	if l.conn != nil {
 		l.conn.cancel(errEnding)

@@ -36,10 +36,9 @@ func (s *shared) Begin(job Job, ear Ear) Run {
 	s.mu.Lock()
 	s.runs[r] = struct{}{}
 	s.mu.Unlock()
+	start := &job.Start
 	s.group.Go(func() {
-		err := locked(job.Start.Home, func() error {
-			return contained(func() error { return s.env.Run(ctx, job.Start, sharedLink{r, ctx}) })
-		})
+		err := s.live(ctx, start, r)
 		cancel()
 		close(r.over)
 		r.inbox.close()
@@ -50,6 +49,26 @@ func (s *shared) Begin(job Job, ear Ear) Run {
 		ear.Over(endOf(err))
 	})
 	return r
+}
+
+// live is a run, with the home's lock held. A quiet channel waits in it for days
+// and keeps what is on its goroutine's stack by then, so that what begins it is
+// another function.
+func (s *shared) live(ctx context.Context, start *channel.Start, r *sharedRun) error {
+	return locked(start.Home, func() error {
+		return contained(func() error {
+			live, err := s.begin(ctx, start, r)
+			if err != nil {
+				return err
+			}
+			return live()
+		})
+	})
+}
+
+//go:noinline
+func (s *shared) begin(ctx context.Context, start *channel.Start, r *sharedRun) (live func() error, err error) {
+	return s.env.Begin(ctx, *start, sharedLink{r})
 }
 
 func (s *shared) Close() {
@@ -132,10 +151,7 @@ func (r *sharedRun) Kill(End) bool {
 func (r *sharedRun) PID() int { return 0 }
 
 // sharedLink is the channel's end.
-type sharedLink struct {
-	run *sharedRun
-	ctx context.Context // ends with the run
-}
+type sharedLink struct{ run *sharedRun }
 
 var _ channel.Link = sharedLink{}
 
