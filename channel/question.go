@@ -28,7 +28,7 @@ func (l *life) prepare(ctx context.Context, item conversation.Item) (agent.Quest
 		Room:   agent.Room{ID: m.RoomID, Name: item.Room, Kind: item.Kind},
 		Sender: agent.Sender{ID: m.Sender.ID, Username: m.Sender.Username, Name: m.Sender.Name, Role: item.Role},
 		Message: agent.Message{
-			ID: m.ID, Text: item.Text, TS: m.Sent.UTC().Format(time.RFC3339Nano), Thread: m.Thread,
+			ID: m.ID, Text: asker.Remove(item.Text), TS: m.Sent.UTC().Format(time.RFC3339Nano), Thread: m.Thread,
 		},
 		Bare: item.Bare,
 	}
