@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"rcsupervisor/channel/approval"
@@ -45,7 +46,7 @@ func (l *life) openDesk() *approval.Desk {
 		l.log.Warn("the record of open requests can't be read; messages of an earlier run keep their numbers", "err", err)
 	}
 	return approval.Open(approval.Config{
-		Post: l.postAt, Edit: l.editAt, Log: l.log,
+		Post: l.postAt, Attach: l.attachAt, Edit: l.editAt, ID: l.idAt, Log: l.log,
 		Save: func(record []byte) error {
 			return atomicfile.ReplacePath(filepath.Join(folder, requestsName), record, 0o600, nil)
 		},
@@ -56,53 +57,93 @@ func (l *life) openDesk() *approval.Desk {
 	}, recorded)
 }
 
+// A never is why something can't be done however often it is tried.
+type never struct{ error }
+
+// insist tries until it is done, can never be, or ctx ends.
+func (l *life) insist(ctx context.Context, try func() error) error {
+	for n := 0; ; n++ {
+		if err := l.owed.Await(ctx); err != nil {
+			return err
+		}
+		err := try()
+		if _, hopeless := errors.AsType[never](err); err == nil || hopeless || post.Doomed(err, n+1) != "" {
+			return err
+		}
+		if !pause(ctx, max(askAgain(n), l.asked(err))) {
+			return ctx.Err()
+		}
+	}
+}
+
+func partAt(p approval.Place) dedup.Part {
+	return dedup.Part{
+		Question: dedup.ID{Message: p.Question}, Step: p.Step, Index: p.Index, Room: p.Room, Thread: p.Thread, Owed: time.Now(),
+	}
+}
+
+func (l *life) idAt(p approval.Place) string {
+	return post.ID(l.poster.Key, p.Question, p.Step, p.Index)
+}
+
 // postAt says a text at a place, as often as it takes, and returns the server's
 // time of it. The same place and text give the same message.
-func (l *life) postAt(ctx context.Context, p approval.Place, text string) (time.Time, error) {
-	part := dedup.Part{
-		Question: dedup.ID{Message: p.Question}, Step: p.Step, Index: p.Index, Room: p.Room, Thread: p.Thread, Text: text,
-	}
-	for try := 0; ; try++ {
-		if err := l.owed.Await(ctx); err != nil {
-			return time.Time{}, err
-		}
+func (l *life) postAt(ctx context.Context, p approval.Place, text string) (sent time.Time, err error) {
+	part := partAt(p)
+	part.Text = text
+	err = l.insist(ctx, func() error {
 		m, outcome, err := l.poster.Say(ctx, part)
 		switch {
-		case err == nil && outcome.Posted() && m.Sent.IsZero():
-			return l.serverNow(), nil
-		case err == nil && outcome.Posted():
-			return m.Sent.Time, nil
-		case err == nil:
-			return time.Time{}, fmt.Errorf("it can't be posted: %s", outcome.Reason)
-		case post.Doomed(err, try+1) != "":
-			return time.Time{}, err
+		case err != nil:
+			return err
+		case !outcome.Posted():
+			return never{fmt.Errorf("it can't be posted: %s", outcome.Reason)}
+		case m.Sent.IsZero():
+			sent = l.serverNow()
+		default:
+			sent = m.Sent.Time
 		}
-		if !pause(ctx, max(askAgain(try), l.asked(err))) {
-			return time.Time{}, ctx.Err()
-		}
+		return nil
+	})
+	return sent, err
+}
+
+// attachAt sends a file at a place, as often as it takes. It is of use for as
+// long as its request is open, so that nothing of it outlives this run.
+func (l *life) attachAt(ctx context.Context, p approval.Place, f approval.File) error {
+	part := partAt(p)
+	kept, problem := l.files.put(folderOf(p.Question)+"-"+p.Step, f.Name, strings.NewReader(f.Content), int64(len(f.Content)))
+	if problem != "" {
+		return errors.New("the file can't be kept until it is sent")
 	}
+	defer l.files.sent(kept)
+	part.File = kept
+	sender := &post.Files{
+		Poster: l.poster, Server: wire{l}, Open: l.files.open, Quiet: true,
+		Uploaded: func(context.Context, dedup.ID, int, string) error { return nil },
+	}
+	return l.insist(ctx, func() error {
+		outcome, err := sender.Post(ctx, part)
+		if err == nil && !outcome.Posted() {
+			return never{fmt.Errorf("the file can't be sent: %s", outcome.Reason)}
+		}
+		return err
+	})
 }
 
 // editAt replaces the text at a place, as often as it takes. One that is not
 // there is no error.
 func (l *life) editAt(ctx context.Context, p approval.Place, text string) error {
-	id := post.ID(l.poster.Key, p.Question, p.Step, p.Index)
-	for try := 0; ; try++ {
-		if err := l.owed.Await(ctx); err != nil {
-			return err
-		}
-		err := l.client.Load().Update(ctx, p.Room, id, text)
+	return l.insist(ctx, func() error {
+		err := l.client.Load().Update(ctx, p.Room, l.idAt(p), text)
 		switch {
-		case err == nil, errors.Is(err, rest.ErrNotFound), errors.Is(err, rest.ErrRoomGone):
+		case errors.Is(err, rest.ErrNotFound), errors.Is(err, rest.ErrRoomGone):
 			return nil
-		case errors.Is(err, rest.ErrForbidden), errors.Is(err, rest.ErrReadOnly), errors.Is(err, rest.ErrTooLong),
-			post.Doomed(err, try+1) != "":
-			return err
+		case errors.Is(err, rest.ErrForbidden), errors.Is(err, rest.ErrReadOnly), errors.Is(err, rest.ErrTooLong):
+			return never{err}
 		}
-		if !pause(ctx, max(askAgain(try), l.asked(err))) {
-			return ctx.Err()
-		}
-	}
+		return err
+	})
 }
 
 // answered takes what somebody decided, and says so where it does not count. A
@@ -112,11 +153,14 @@ func (l *life) answered(j judged) {
 	if by == "" {
 		by = j.message.Sender.ID
 	}
-	if say := l.desk.Answer(j.verdict.Answer, by); say != "" {
+	say, held := l.desk.Answer(j.verdict.Answer, by, func() { l.intake.again(j.heard) })
+	switch {
+	case held: // until it is known whether it was said after the request
+	case say != "":
 		l.say(j, say)
-		return
+	default:
+		l.say(j)
 	}
-	l.say(j)
 }
 
 // Bounds of finding out who is in a room.

@@ -64,6 +64,7 @@ func (a *attendant) Asked(e agent.Asked) {
 	l.desk.Request(approval.Ask{
 		Question: a.item.ID.Message, Room: a.item.Key.Room, Thread: a.item.Key.Thread, Asker: a.item.Asker,
 		Asked: e, Expires: expires, Nobody: nobody, AskerToo: r.access.Approvals == "asker",
+		Size: int(l.partSize.Load()),
 	}, decide)
 	if a.ctx.Err() != nil {
 		a.cancelled() // it may have been, just before

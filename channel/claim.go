@@ -43,12 +43,14 @@ func (in *intake) conclude(j judged) {
 		in.duplicate(j.heard)
 		return
 	}
-	l.tally.count(func(c *Counters) {
-		c.Claimed++
-		if j.caughtUp && !j.claimed {
-			c.CaughtUp++
-		}
-	})
+	if !j.counted {
+		l.tally.count(func(c *Counters) {
+			c.Claimed++
+			if j.caughtUp && !j.claimed {
+				c.CaughtUp++
+			}
+		})
+	}
 	in.settle(j)
 	in.dispatch(j)
 }

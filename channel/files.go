@@ -122,16 +122,24 @@ func (f *files) keep(question string, index int, out agent.FileOut) (kept, probl
 	}
 	defer source.Close()
 	info, err := source.Stat()
-	if err != nil || info.Size() > f.limits().FileBytes {
+	if err != nil {
 		return "", sayTooLarge
 	}
-	folder := path.Join(outgoingName, folderOf(question)+"-"+strconv.Itoa(index))
-	if f.reserve(folder, info.Size()) != nil {
+	return f.put(folderOf(question)+"-"+strconv.Itoa(index), keptName(out.Path), source, info.Size())
+}
+
+// put keeps size bytes of source in a folder of its own until they were sent. It
+// returns what [files.open] takes, or what the room is told.
+func (f *files) put(folder, name string, source io.Reader, size int64) (kept, problem string) {
+	if size > f.limits().FileBytes {
+		return "", sayTooLarge
+	}
+	folder = path.Join(outgoingName, folder)
+	if f.reserve(folder, size) != nil {
 		return "", sayNoSpace
 	}
-	name := keptName(out.Path)
-	if err := f.copy(folder, name, source, info.Size()); err != nil {
-		f.log.Warn("a file of an answer could not be kept", "message", question, "err", err)
+	if err := f.copy(folder, name, source, size); err != nil {
+		f.log.Warn("a file that belongs to an answer could not be kept", "folder", folder, "err", err)
 		f.drop(folder)
 		return "", sayNoSpace
 	}

@@ -52,7 +52,8 @@ type heard struct {
 	live     bool      // it came over the socket, and counts as waiting
 	held     bool      // it waited behind missed ones
 	caughtUp bool      // it was read from the room's history
-	claimed  bool      // by an earlier run; not to be claimed again
+	claimed  bool      // by an earlier run, or before; not to be claimed again
+	counted  bool      // it was claimed by this run, which is judging it again
 }
 
 // An entry of the lane: a message, or a mark. A mark with a room waits where
@@ -103,6 +104,13 @@ func (in *intake) relieved() {
 
 // feed takes a message that did not come over the socket.
 func (in *intake) feed(h heard) { in.lane.Put(entry{heard: h}) }
+
+// again has a message that was claimed judged once more: what it depends on was
+// not known yet.
+func (in *intake) again(h heard) {
+	h.live, h.claimed, h.counted = false, true, true
+	in.feed(h)
+}
 
 // mark has f run on the lane, behind everything that was put before it, and
 // behind what waits of a room if one is named. It reports false when it was
@@ -164,6 +172,9 @@ func (in *intake) lead(h heard) {
 	if p.stuck() {
 		p.waiting = append(p.waiting, entry{heard: h})
 		return
+	}
+	if h.live && h.message.Sender.ID == in.life.userID {
+		in.life.desk.Heard(h.message.RoomID, h.message.ID, h.message.Sent.Time)
 	}
 	v := in.judge(h, p)
 	in.refresh(h, v, p)

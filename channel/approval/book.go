@@ -24,6 +24,8 @@ type Ask struct {
 	Nobody bool
 	// AskerToo says, for the text alone, that the asker may decide.
 	AskerToo bool
+	// Size is what the server takes as one message, in UTF-16 units; 0 for 4800.
+	Size int
 }
 
 // Name is what the request is known by.
@@ -43,6 +45,7 @@ const (
 	Withdrawn    Why = "withdrawn"    // its agent went on without an answer
 	Ended        Why = "ended"        // its turn did
 	Unshown      Why = "unshown"      // it could not be posted
+	Unsent       Why = "unsent"       // the file that shows it could not be sent
 )
 
 // A state of a request.
@@ -132,13 +135,16 @@ func (b *Book) show(r *request, at Moment) []Effect {
 	if !b.number(offered) {
 		return refused(sayNumbers)
 	}
-	texts, tail, ok := render(a, offered, r.expires.Sub(at.Ours))
+	s, ok := render(a, offered, r.expires.Sub(at.Ours))
 	if !ok {
 		return refused(sayLong)
 	}
-	shown := Show{Name: r.name, Place: r.place, Texts: texts}
-	r.choices, r.tail, r.state, r.ask = offered, tail, showing, Ask{}
-	r.place.Index = len(texts) - 1
+	shown := Show{Name: r.name, Place: r.place, File: s.file, Texts: s.texts}
+	r.choices, r.tail, r.state, r.ask = offered, s.tail, showing, Ask{}
+	r.place.Index = len(s.texts) - 1
+	if s.file != nil {
+		r.place.Index++
+	}
 	if !slices.Contains(b.requests, r) {
 		b.requests = append(b.requests, r)
 	}
@@ -149,16 +155,24 @@ func (b *Book) show(r *request, at Moment) []Effect {
 // to wait so long that less is left is refused unseen.
 const leastTime = 5 * time.Second
 
-// Shown notes that a request is in its room since a time of the server's.
+// Shown notes that a request is in its room since a time of the server's. Only
+// the first time counts.
 func (b *Book) Shown(name string, sent time.Time) {
 	r := b.find(name)
-	if r == nil || r.state == waiting {
+	if r == nil || r.state == waiting || !r.sent.IsZero() {
 		return
 	}
 	r.sent = sent
 	if r.state == showing {
 		r.state = open
 	}
+}
+
+// showing reports whether a request is being posted: then nobody knows yet
+// whether what is said is said after it.
+func (b *Book) showing(name string) bool {
+	r := b.find(name)
+	return r != nil && r.state == showing
 }
 
 // Answer takes what the gate has found somebody to have said, by whom, and
@@ -212,7 +226,7 @@ func (b *Book) Close(name string, why Why, at Moment) []Effect {
 	}
 	var then []Effect
 	switch why {
-	case Expired, Unshown:
+	case Expired, Unshown, Unsent:
 		then = append(then, Decide{Name: name})
 	}
 	if r.state == waiting {
@@ -222,8 +236,12 @@ func (b *Book) Close(name string, why Why, at Moment) []Effect {
 		}
 		return then
 	}
-	if why == Unshown {
+	switch why {
+	case Unshown:
 		r.tail = "" // there is nothing to edit
+	case Unsent:
+		r.tail = ""
+		then = append(then, Tell{Place: r.place, Text: sayUnsent})
 	}
 	return append(then, b.end(r, undecided(why), at)...)
 }

@@ -282,12 +282,12 @@ func TestRefusedAtOnceAndSaidSo(t *testing.T) {
 		"nothing to allow": {func(a *Ask) { a.Asked.Options = usual[2:] }, sayLasting},
 		"nothing at all":   {func(a *Ask) { a.Asked.Options = nil }, sayLasting},
 		"over already":     {func(a *Ask) { a.Expires = noon.Add(time.Second) }, sayNoTime},
-		"too long":         {func(a *Ask) { a.Asked.Body = strings.Repeat("echo all of this\n", 10_000) }, sayLong},
+		"too long":         {func(a *Ask) { a.Asked.Body = strings.Repeat("echo all of this\n", 1_000_000) }, sayLong},
+		"no room for it":   {func(a *Ask) { a.Size = 200 }, sayLong},
 		"too many choices": {func(a *Ask) {
 			a.Asked.Options = slices.Repeat([]agent.Option{{ID: "x", Name: strings.Repeat("n", 200)}}, 20)
 		}, sayLong},
-		"no number is left":  {func(*Ask) {}, sayNumbers},
-		"nothing to be seen": {func(a *Ask) { a.Asked.Body, a.Asked.Title = strings.Repeat("\x00", 60_000), "" }, sayLong},
+		"no number is left": {func(*Ask) {}, sayNumbers},
 	} {
 		b := New(0)
 		if c.say == sayNumbers {

@@ -19,6 +19,11 @@ type Config struct {
 	// time the server gave it. An error while ctx lives says that it can never
 	// be said there.
 	Post func(ctx context.Context, p Place, text string) (sent time.Time, err error)
+	// Attach has a file sent at a place, as often as it takes. An error while ctx
+	// lives says that it can never be, or may not have been.
+	Attach func(ctx context.Context, p Place, f File) error
+	// ID is the message id of a text at a place.
+	ID func(p Place) string
 	// Edit has the text at a place replaced, as often as it takes. One that is
 	// not there is no error.
 	Edit func(ctx context.Context, p Place, text string) error
@@ -46,6 +51,7 @@ type Desk struct {
 	book   *Book // guarded by mu, as all below
 	decide map[string]func(option string) error
 	sheets map[string]*sheet
+	held   map[string][]func() // by request: what was said while it was being posted
 	saved  []byte
 	timer  *time.Timer
 	closed bool
@@ -62,7 +68,9 @@ type sheet struct {
 // open then is edited to say that it is no longer. A record that can't be read
 // is as none, and logged.
 func Open(c Config, recorded []byte) *Desk {
-	d := &Desk{config: c, decide: make(map[string]func(string) error), sheets: make(map[string]*sheet)}
+	d := &Desk{
+		config: c, decide: make(map[string]func(string) error), sheets: make(map[string]*sheet), held: make(map[string][]func()),
+	}
 	d.life, d.end = context.WithCancel(context.Background())
 	d.timer = time.AfterFunc(time.Hour, d.expire)
 	d.timer.Stop()
@@ -136,8 +144,19 @@ func (d *Desk) End(question string, why Why) {
 
 // Answer takes what the gate has found somebody to have said. What it returns
 // is to be said to him; "" for a decision that counts.
-func (d *Desk) Answer(answer gate.Answer, by string) (say string) {
+//
+// While a request is being posted nobody knows when it came to be in its room,
+// and so not whether the answer was meant for it. It is held then: again is
+// called once that is known, or the request is over, to have the gate judge the
+// answer once more. It is called with the desk's lock held, and must neither
+// block nor call the desk; at the end of the channel it is not.
+func (d *Desk) Answer(answer gate.Answer, by string, again func()) (say string, held bool) {
 	d.act(func(at Moment) (then []Effect) {
+		if answer.State != gate.Missed && d.book.showing(answer.Request) {
+			d.held[answer.Request] = append(d.held[answer.Request], again)
+			held = true
+			return nil
+		}
 		decide := d.decide[answer.Request]
 		if option, counts := d.book.counts(answer, at); counts && decide != nil {
 			delete(d.decide, answer.Request)
@@ -149,7 +168,23 @@ func (d *Desk) Answer(answer gate.Answer, by string) (say string) {
 		say, then = d.book.Answer(answer, by, at)
 		return then
 	})
-	return say
+	return say, held
+}
+
+// Heard takes note of a message of the bot's own that came over the socket: it
+// may be a request that is in its room before the server said so to whoever
+// posted it.
+func (d *Desk) Heard(room, id string, sent time.Time) {
+	for _, r := range *d.seen.Load() {
+		if r.Sent.IsZero() && r.Closed.IsZero() && r.Room == room {
+			d.act(func(Moment) []Effect {
+				if r := d.book.find(r.ID); r != nil && d.config.ID(r.place) == id {
+					d.book.Shown(r.name, sent)
+				}
+				return nil
+			})
+		}
+	}
 }
 
 // Requests are what the gate has to know of a conversation.
@@ -189,6 +224,14 @@ func (d *Desk) act(change func(Moment) []Effect) {
 	}
 	d.keep()
 	defer d.mu.Unlock()
+	for name, again := range d.held {
+		if !d.book.showing(name) {
+			delete(d.held, name)
+			for _, f := range again {
+				f()
+			}
+		}
+	}
 	for _, e := range then {
 		switch e := e.(type) {
 		case Decide:
@@ -247,26 +290,40 @@ func (d *Desk) sheet(name string) *sheet {
 
 func (d *Desk) show(ctx context.Context, e Show) {
 	p := e.Place
-	for i, text := range e.Texts {
-		p.Index = i
-		sent, err := d.config.Post(ctx, p, text)
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return // it is closed, or we are
-		case err != nil:
-			d.config.Log.Warn("a request could not be shown, and is refused", "question", p.Question, "err", err)
-			d.act(func(at Moment) []Effect {
-				delete(d.sheets, e.Name)
-				return d.book.Close(e.Name, Unshown, at)
-			})
+	if e.File != nil {
+		if err := d.config.Attach(ctx, p, *e.File); err != nil {
+			d.unshown(ctx, e, Unsent, err)
 			return
-		case i == len(e.Texts)-1:
+		}
+		p.Index++
+	}
+	for i, text := range e.Texts {
+		sent, err := d.config.Post(ctx, p, text)
+		if err != nil {
+			d.unshown(ctx, e, Unshown, err)
+			return
+		}
+		p.Index++
+		if i == len(e.Texts)-1 {
 			d.act(func(Moment) []Effect {
 				d.book.Shown(e.Name, sent)
 				return nil
 			})
 		}
 	}
+}
+
+// unshown refuses a request that can't be shown, unless it is closed by now, or
+// we are.
+func (d *Desk) unshown(ctx context.Context, e Show, why Why, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	d.config.Log.Warn("a request could not be shown, and is refused", "question", e.Question, "err", err)
+	d.act(func(at Moment) []Effect {
+		delete(d.sheets, e.Name)
+		return d.book.Close(e.Name, why, at)
+	})
 }
 
 func (d *Desk) edit(e Edit) {

@@ -29,7 +29,9 @@ type room struct {
 	saves  int
 	online chan struct{} // closed: what is posted arrives
 	never  error         // what can never be posted
-	full   error         // of the disk
+	lost   error         // what no file can be sent for
+	files  []File
+	full   error // of the disk
 }
 
 func newRoom() *room {
@@ -53,6 +55,18 @@ func (r *room) post(ctx context.Context, p Place, text string) (time.Time, error
 	r.last[p] = text
 	return time.Now().Add(skew), nil
 }
+
+func (r *room) attach(ctx context.Context, p Place, f File) error {
+	if _, err := r.post(ctx, p, f.Name); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files = append(r.files, f)
+	return r.lost
+}
+
+func idOf(p Place) string { return fmt.Sprint(p.Question, p.Step, p.Index) }
 
 func (r *room) edit(_ context.Context, p Place, text string) error {
 	r.mu.Lock()
@@ -83,9 +97,19 @@ func (r *room) heard() []string {
 
 func (r *room) desk(log *slog.Logger) *Desk {
 	return Open(Config{
-		Post: r.post, Edit: r.edit, Save: r.save, Log: log,
+		Post: r.post, Attach: r.attach, Edit: r.edit, ID: idOf, Save: r.save, Log: log,
 		Server: func(t time.Time) time.Time { return t.Add(skew) },
 	}, r.saved)
+}
+
+// answer is an answer that is not held.
+func answer(t *testing.T, d *Desk, a gate.Answer) string {
+	t.Helper()
+	say, held := d.Answer(a, "olga", func() { t.Error("judged again") })
+	if held {
+		t.Error("it is held")
+	}
+	return say
 }
 
 // live is a request that expires in 55 s from now.
@@ -108,10 +132,10 @@ func TestADesk(t *testing.T) {
 		if len(requests) != 1 || requests[0].Sent.IsZero() || len(d.Requests("room", "thread")) != 0 {
 			t.Fatalf("%+v", requests)
 		}
-		if say := d.Answer(gate.Answer{Request: "q/1", Option: "once"}, "olga"); say != "" {
+		if say := answer(t, d, gate.Answer{Request: "q/1", Option: "once"}); say != "" {
 			t.Errorf("told %q", say)
 		}
-		if say := d.Answer(gate.Answer{Request: "q/1", Option: "deny"}, "olga"); say != sayOver {
+		if say := answer(t, d, gate.Answer{Request: "q/1", Option: "deny"}); say != sayOver {
 			t.Errorf("told %q", say)
 		}
 		synctest.Wait()
@@ -158,13 +182,15 @@ func TestClosedWhileItIsPosted(t *testing.T) {
 		if requests := d.Requests("room", ""); len(requests) != 1 || !requests[0].Sent.IsZero() {
 			t.Errorf("%+v", requests)
 		}
-		if say := d.Answer(gate.Answer{Request: "q/1", Option: "once"}, "olga"); say != sayEarly {
-			t.Errorf("decided before it was shown: %q", say)
+		var again atomic.Int32
+		say, held := d.Answer(gate.Answer{Request: "q/1", Option: "once", State: gate.Early}, "olga", func() { again.Add(1) })
+		if !held || say != "" || again.Load() != 0 {
+			t.Errorf("before it was shown: held %v, told %q, judged again %d times", held, say, again.Load())
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if refused != 1 {
-			t.Errorf("refused %d times", refused)
+		if refused != 1 || again.Load() != 1 {
+			t.Errorf("refused %d times, judged again %d times", refused, again.Load())
 		}
 		if heard := r.heard(); len(heard) != 1 || !strings.HasPrefix(heard[0], "edit") {
 			t.Errorf("the room heard %q", heard)
@@ -181,7 +207,7 @@ func TestADecisionThatComesTooLate(t *testing.T) {
 		calls := 0
 		d.Request(live("q"), func(string) error { calls++; return errors.New("it went on") })
 		synctest.Wait()
-		if say := d.Answer(gate.Answer{Request: "q/1", Option: "once"}, "olga"); say != sayOver || calls != 1 {
+		if say := answer(t, d, gate.Answer{Request: "q/1", Option: "once"}); say != sayOver || calls != 1 {
 			t.Errorf("told %q after %d calls", say, calls)
 		}
 		synctest.Wait()
@@ -216,7 +242,7 @@ func TestADeskIsKilledAndOpenedAgain(t *testing.T) {
 		if heard := r.heard(); len(heard) != 2 || heard[1] != "edit request-1 0: Expired: I was restarted, so it was refused." {
 			t.Errorf("the room heard %q", heard)
 		}
-		if say := d.Answer(gate.Answer{Request: "q/1", Option: "once"}, "olga"); say != sayOver {
+		if say := answer(t, d, gate.Answer{Request: "q/1", Option: "once"}); say != sayOver {
 			t.Errorf("a request of before the restart: %q", say)
 		}
 		d.Ask(live("p"), func(string) {})
@@ -290,7 +316,7 @@ func TestManyAtOnce(t *testing.T) {
 					decided[name]++
 				})
 				for _, option := range []string{"once", "deny", "once"} {
-					group.Go(func() { d.Answer(gate.Answer{Request: name + "/" + name, Option: option}, "olga") })
+					group.Go(func() { d.Answer(gate.Answer{Request: name + "/" + name, Option: option}, "olga", func() {}) })
 				}
 				if i%7 == 0 {
 					d.End(name, Ended)

@@ -7,9 +7,11 @@
 // lock and the timer, posts and edits, and sees to it that what is open is
 // written down before anybody sees it.
 //
-// The rules, in short. What is asked is shown whole or refused. One request is
-// open in a conversation, the next waits. A number means one thing in a profile
-// for 24 hours. A request expires before the agent gives up on it, and is then
+// The rules, in short. What is asked is shown whole, in messages or as a file, or
+// refused. One request is open in a conversation, the next waits. A number means
+// one thing in a profile for 24 hours. An answer counts that was sent after its
+// request by the server's time; one that comes before that time is known is held
+// until it is. A request expires before the agent gives up on it, and is then
 // refused; so it is when the turn is stopped, the agent is gone, or the channel
 // starts anew. What would outlive the turn is never offered. Who may decide,
 // and what counts as a decision, is the gate's: see [Book.Requests].

@@ -14,13 +14,21 @@ type Place struct {
 	Thread   string
 }
 
-// Show posts the texts of a request in their order, the first at Place. Once
-// the last of them is in its room, [Book.Shown] has to be called with the time
-// that the server gave it; when one can never be, [Book.Close] with Unshown.
+// Show posts a request in its order: its file if it has one, then its texts, at
+// Place and the indexes that follow. Once the last text is in its room,
+// [Book.Shown] has to be called with the time that the server gave it; when one
+// can never be, [Book.Close] with Unshown, or with Unsent for the file.
 type Show struct {
 	Name string
 	Place
+	File  *File // nil where the texts are all
 	Texts []string
+}
+
+// A File shows a request that is too long for messages, whole.
+type File struct {
+	Name    string
+	Content string
 }
 
 // Tell posts one text that nobody has to answer.

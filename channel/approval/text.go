@@ -12,12 +12,15 @@ import (
 	"rcsupervisor/channel/prompt/asker"
 )
 
-// Bounds of what is shown. A request beyond them can't be read, and is refused.
+// Bounds of what is shown in messages. A request beyond maxParts of them is
+// shown as a file; one with choices beyond theirs is refused.
 const (
-	partSize   = 4800 // UTF-16 units of one message
+	partSize   = 4800 // UTF-16 units of one message, unless the server takes less
 	maxParts   = 12
-	maxChoices = 2000 // UTF-16 units of the choices
-	outcomeLen = 300  // kept free in the last text for what became of it
+	maxChoices = 2000 // UTF-16 units of the choices, and no more than half a message
+	outcomeLen = 300  // kept free in the last text for what became of it, or a quarter
+	maxTitle   = 200  // UTF-16 units of a title in the line of ours
+	maxFile    = 8 << 20
 )
 
 // What rooms and people are told. None of it quotes what was asked for.
@@ -26,7 +29,8 @@ const (
 	sayLasting = "The agent asked for a leave that would last beyond this question, and I refused: I only pass on what is allowed once."
 	sayNoTime  = "The agent asked for leave to do one thing more, and I refused: no time was left to decide it."
 	sayNumbers = "The agent asked for leave to do something, and I refused: too much was asked within a day for me to tell the answers apart."
-	sayLong    = "The agent asked for leave to do something, and I refused: it is too long to be shown whole."
+	sayLong    = "The agent asked for leave to do something, and I refused: it can't be shown whole."
+	sayUnsent  = "The agent asked for leave to do something, and I refused: it is too long for messages, and the file that shows it whole could not be sent."
 	sayOver    = "That is no longer open."
 	sayMissed  = "I was not connected when you answered, so it did not count."
 	sayEarly   = "That was too early to be an answer to my question. Please answer once more."
@@ -66,36 +70,105 @@ func outcomeOf(tail, outcome string) string {
 	return post.Defuse(strings.TrimSpace(tail + "\n\n" + outcome))
 }
 
-// render returns the texts that show a request whole, with its choices at the
-// end of the last, and that last one without them. ok is false where that is
-// more than people can be shown.
-func render(a Ask, offered []choice, left time.Duration) (texts []string, tail string, ok bool) {
-	choices := choicesText(a, offered, left)
-	room := partSize - units(choices) - outcomeLen
-	if units(choices) > maxChoices {
-		return nil, "", false
+// A shown is what a request looks like.
+type shown struct {
+	file  *File    // the whole of it, where that is too long for texts
+	texts []string // with the choices at the end of the last
+	tail  string   // the last text without them
+}
+
+// render shows a request whole, with its choices. ok is false where that can't
+// be done.
+func render(a Ask, offered []choice, left time.Duration) (s shown, ok bool) {
+	size := a.Size
+	if size <= 0 || size > partSize {
+		size = partSize
 	}
-	texts = post.Split(bodyText(a), room)
-	if len(texts) == 0 || len(texts) > maxParts {
-		return nil, "", false
+	choices := post.Defuse(choicesText(a, offered, left))
+	room := size - units(choices) - min(outcomeLen, size/4)
+	all := len(a.Asked.Title) + len(a.Asked.Body)
+	if units(choices) > min(maxChoices, size/2) || room < post.LeastPart || all > maxFile {
+		return shown{}, false
 	}
-	last := len(texts) - 1
-	tail = texts[last]
-	texts[last] = tail + "\n\n" + post.Defuse(choices)
-	return texts, tail, true
+	long := all > 3*maxParts*room // a unit is at most three bytes
+	if !long {
+		s.texts = post.Split(bodyText(a), room)
+	}
+	if long || len(s.texts) > maxParts {
+		s.file = fileOf(a, offered[0].number)
+		if s.texts = post.Split(fileText(a, s.file, maxTitle), room); len(s.texts) > 1 {
+			s.texts = post.Split(fileText(a, s.file, 0), room)
+		}
+	}
+	if len(s.texts) == 0 || len(s.texts) > maxParts {
+		return shown{}, false
+	}
+	last := len(s.texts) - 1
+	s.tail = s.texts[last]
+	s.texts[last] = s.tail + "\n\n" + choices
+	return s, true
+}
+
+// heading is the line of ours that opens a request.
+func heading(plain bool) string {
+	if plain {
+		return "**The agent asks:**"
+	}
+	return "**The agent asks for leave:**"
+}
+
+// fits reports whether a title can stand in the heading's line.
+func fits(title string, most int) bool {
+	return title != "" && len(title) <= 3*most && units(title) <= most && !strings.ContainsAny(title, "\n`")
+}
+
+// fileText says that a request is a file, and what it is about where that is
+// short.
+func fileText(a Ask, f *File, titled int) string {
+	var b strings.Builder
+	b.WriteString(heading(a.Asked.Plain))
+	if title := visible(a.Asked.Title); fits(title, titled) {
+		b.WriteString(" `" + title + "`")
+	}
+	verb := "decide"
+	if a.Asked.Plain {
+		verb = "answer"
+	}
+	lines := "1 line"
+	if n := strings.Count(f.Content, "\n"); n > 1 {
+		lines = strconv.Itoa(n) + " lines"
+	}
+	fmt.Fprintf(&b, "\nIt is too long for messages: the file `%s` above shows the whole of it (%s, %s). Read it before you %s.",
+		f.Name, lines, bytesText(len(f.Content)), verb)
+	return b.String()
+}
+
+// bytesText is a size as people read it.
+func bytesText(n int) string {
+	if n < 1_000_000 {
+		return strconv.Itoa((n+999)/1000) + " kB"
+	}
+	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
+}
+
+// fileOf is a request as a text of its own.
+func fileOf(a Ask, number string) *File {
+	var parts []string
+	for _, s := range []string{a.Asked.Title, a.Asked.Body} {
+		if s = strings.Trim(seen(s), "\n"); s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return &File{Name: "request-" + number + ".txt", Content: strings.Join(parts, "\n\n") + "\n"}
 }
 
 // bodyText is what is asked, whole.
 func bodyText(a Ask) string {
 	title, body := visible(a.Asked.Title), visible(a.Asked.Body)
 	var b strings.Builder
-	if a.Asked.Plain {
-		b.WriteString("**The agent asks:**")
-	} else {
-		b.WriteString("**The agent asks for leave:**")
-	}
+	b.WriteString(heading(a.Asked.Plain))
 	switch {
-	case title != "" && !strings.Contains(title, "\n") && units(title) <= 200 && !strings.Contains(title, "`"):
+	case fits(title, maxTitle):
 		b.WriteString(" `" + title + "`")
 	case title != "":
 		b.WriteString("\n" + fenced(title))
@@ -160,24 +233,32 @@ func inline(s string) string {
 	return visible(strings.Join(strings.Fields(s), " "))
 }
 
-// visible is a text in which nothing hides: characters that are not seen, or
-// turn the order of others, are written as their numbers; rows of backticks,
-// which would end the block they are shown in, are broken; and what is shaped
-// like a token is taken out.
+// visible is [seen] for a message: rows of backticks, which would end the block
+// they are shown in, are broken.
 func visible(s string) string {
-	s = asker.Remove(strings.ToValidUTF8(s, "\ufffd"))
-	s = strings.ReplaceAll(strings.TrimSpace(s), "\r\n", "\n")
+	s = seen(s)
 	var b strings.Builder
 	ticks := 0
 	for _, r := range s {
-		if r == '`' {
-			if ticks++; ticks == 3 {
-				b.WriteString("\u200b")
-				ticks = 1
-			}
-		} else {
+		if r != '`' {
 			ticks = 0
+		} else if ticks++; ticks == 3 {
+			b.WriteString("\u200b")
+			ticks = 1
 		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// seen is a text in which nothing hides: characters that are not seen, or turn
+// the order of others, are written as their numbers, and what is shaped like a
+// token is taken out.
+func seen(s string) string {
+	s = asker.Remove(strings.ToValidUTF8(s, "\ufffd"))
+	s = strings.ReplaceAll(strings.TrimSpace(s), "\r\n", "\n")
+	var b strings.Builder
+	for _, r := range s {
 		if r != '\n' && r != '\t' && unseen(r) {
 			fmt.Fprintf(&b, "\\u{%s}", strconv.FormatInt(int64(r), 16))
 			continue

@@ -41,6 +41,8 @@ type Files struct {
 	Open   func(file string) (*os.File, error)
 	// Uploaded stores the server's id of a part's file.
 	Uploaded func(ctx context.Context, question dedup.ID, index int, fileID string) error
+	// Quiet leaves it to the caller to say in the room what became of a file.
+	Quiet bool
 
 	mu   sync.Mutex
 	sent map[string]sending // by the part's message id; of parts that are not settled
@@ -195,6 +197,9 @@ func refuses(err error) bool {
 
 // tell says in the file's place what became of it.
 func (f *Files) tell(ctx context.Context, part dedup.Part, text, reason string) (dedup.Outcome, error) {
+	if f.Quiet {
+		return dedup.Outcome{Reason: reason}, nil
+	}
 	part.Step, part.Text, part.File = part.Step+"-file", text, ""
 	outcome, err := f.Poster.Post(ctx, part)
 	if err != nil {
