@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rcsupervisor/channel/rest"
@@ -67,6 +68,15 @@ func (d *Desk) People(ctx context.Context, by Caller, name string, w PersonWish)
 	return c, err
 }
 
+// written is what somebody wrote as it goes into a sentence: bounded, and
+// nothing that a terminal would do more with than show it.
+func written(s string) string {
+	if len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return s
+	}
+	return strconv.Quote(s[:min(len(s), 64)])
+}
+
 func meant(word string, known []string) string {
 	if near := slips.Nearest(word, known); near != "" {
 		return ": did you mean " + near + "?"
@@ -81,6 +91,10 @@ func (d *Desk) changePerson(ctx context.Context, r *visit, reading profile.Readi
 	}
 	c := Crowd{Note: note}
 	asked, err := d.Book.Asked(r.name, p.ID)
+	if err != nil {
+		return c, err
+	}
+	before, err := r.access()
 	if err != nil {
 		return c, err
 	}
@@ -100,8 +114,19 @@ func (d *Desk) changePerson(ctx context.Context, r *visit, reading profile.Readi
 	if err != nil {
 		return c, err
 	}
+	if after, err := r.access(); err == nil && owned(before) && !owned(after) {
+		c.Note = strings.TrimPrefix(c.Note+"; "+noOwner, "; ")
+	}
 	return c, d.Book.Settle(r.name, p.ID)
 }
+
+// owned reports whether anybody is an owner.
+func owned(a profile.Access) bool {
+	return slices.ContainsFunc(a.People, func(p profile.Person) bool { return p.Role == profile.Owner })
+}
+
+// noOwner is what a person should know who took the last owner away.
+const noOwner = "nobody is an owner any more: what the agent asks leave for is refused until somebody is"
 
 // person finds out who is meant. Without the server an id is taken as it is,
 // and a name can't be.
@@ -120,7 +145,9 @@ func (d *Desk) person(ctx context.Context, r *visit, reading profile.Reading, w 
 			return p, "", unlikely("rcsupervisor people "+r.name, "that is the bot itself")
 		}
 		d.say("asking %s who that is", bot.Server)
-		p, err = whoIs(ctx, client, r.name, w)
+		if p, err = whoIs(ctx, client, r.name, w); err == nil && p.ID == bot.UserID {
+			return p, "", unlikely("rcsupervisor people "+r.name, "that is the bot itself")
+		}
 	}
 	switch {
 	case err == nil:
@@ -170,15 +197,15 @@ func whoIs(ctx context.Context, client *rest.Client, profileName string, w Perso
 		return profile.Person{}, err
 	}
 	if byName {
-		return profile.Person{}, unlikely("the id in the profile on the server, without @", "the server has nobody called %s", w.ID)
+		return profile.Person{}, unlikely("the id in the profile on the server, without @", "the server has nobody called %s", written(w.ID))
 	}
 	if w.Do == "forget" || w.Do == "block" {
 		return profile.Person{ID: w.ID}, nil // one who has left the server may still be in the file
 	}
 	if u, err := client.User(ctx, rest.UserQuery{Username: w.ID}); err == nil {
-		return profile.Person{}, unlikely("rcsupervisor people "+profileName+" "+w.Do+" @"+u.Username, "no user has the id %s; a username begins with @", w.ID)
+		return profile.Person{}, unlikely("rcsupervisor people "+profileName+" "+w.Do+" @"+u.Username, "no user has the id %s; a username begins with @", written(w.ID))
 	}
-	return profile.Person{}, unlikely("rcsupervisor people "+profileName+" "+w.Do+" @USERNAME", "the server has no user of the id %s", w.ID)
+	return profile.Person{}, unlikely("rcsupervisor people "+profileName+" "+w.Do+" @USERNAME", "the server has no user of the id %s", written(w.ID))
 }
 
 // client is a REST client of the profile's bot, for asking who and what is

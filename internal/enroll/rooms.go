@@ -94,24 +94,38 @@ func oneToOne(r chat.Room) bool {
 }
 
 func (d *Desk) changeRoom(ctx context.Context, r *visit, joined []chat.Room, w RoomWish, h *Hall) error {
-	id, name := w.ID, ""
-	if want, byName := strings.CutPrefix(w.ID, "#"); byName {
-		id, name = "", want
+	access, err := r.access()
+	if err != nil {
+		return err
 	}
-	i := slices.IndexFunc(joined, func(j chat.Room) bool { return j.ID == id || name != "" && called(j) == name })
+	known := places(access.Rooms, joined)
+	if w.Do == "off" {
+		known = slices.DeleteFunc(known, func(k RoomRow) bool { return !k.On })
+	}
+	id, name := w.ID, ""
+	want, byName := strings.CutPrefix(w.ID, "#")
+	if byName {
+		id = ""
+	}
+	known = slices.DeleteFunc(known, func(k RoomRow) bool { return byName && !goesBy(k, want, joined) || !byName && k.ID != id })
 	switch {
-	case i >= 0:
-		id, name = joined[i].ID, profile.ShownName(called(joined[i]))
-	case w.Do == "off":
-		if id, name = roomHere(r, id, name); id == "" {
-			return unlikely("rcsupervisor rooms "+r.name, "no room %s is on", w.ID)
+	case len(known) == 1:
+		id, name = known[0].ID, known[0].Name
+	case len(known) > 1:
+		// Whoever may open a discussion gives it the name that he likes.
+		var ids []string
+		for _, k := range known {
+			ids = append(ids, k.ID)
 		}
+		return unlikely("rcsupervisor rooms "+r.name+" "+w.Do+" ID", "%d rooms are called %s: %s", len(known), written(w.ID), strings.Join(ids, ", "))
+	case w.Do == "off":
+		return unlikely("rcsupervisor rooms "+r.name, "no room %s is on", written(w.ID))
 	case id == "" && joined == nil:
 		return &Error{Text: h.Note, Try: "the room's id in place of its name"}
 	case id == "":
-		return unlikely("rcsupervisor rooms "+r.name, "the bot is in no room %s; invite it there first", w.ID)
+		return unlikely("rcsupervisor rooms "+r.name, "the bot is in no room %s; invite it there first", written(w.ID))
 	case slices.ContainsFunc(joined, func(j chat.Room) bool { return called(j) == id }):
-		return unlikely("rcsupervisor rooms "+r.name+" on '#"+id+"'", "no room has the id %s; a room's name begins with #", id)
+		return unlikely("rcsupervisor rooms "+r.name+" on '#"+id+"'", "no room has the id %s; a room's name begins with #", written(id))
 	case joined != nil:
 		h.Note = "the bot is not in that room yet; invite it there"
 	}
@@ -120,7 +134,7 @@ func (d *Desk) changeRoom(ctx context.Context, r *visit, joined []chat.Room, w R
 	if h.Changed.On {
 		edit = profile.RoomOn(profile.Room{ID: id, Name: name, Mention: h.Changed.Mention})
 	}
-	err := d.edit(ctx, r, edit)
+	err = d.edit(ctx, r, edit)
 	if errors.Is(err, profile.ErrUnknown) {
 		return &Error{Text: err.Error(), Try: "rcsupervisor rooms " + r.name, Err: err}
 	}
@@ -137,16 +151,15 @@ func called(r chat.Room) string {
 	return r.Name
 }
 
-// roomHere finds a room among those that are on.
-func roomHere(r *visit, id, name string) (string, string) {
-	if a, err := r.access(); err == nil {
-		for _, on := range a.Rooms {
-			if on.ID == id || name != "" && on.Name == name {
-				return on.ID, on.Name
-			}
+// goesBy reports whether a room goes by a name: on its server, or, where that
+// can't be told, in access.yaml.
+func goesBy(k RoomRow, name string, joined []chat.Room) bool {
+	for _, j := range joined {
+		if j.ID == k.ID {
+			return called(j) == name
 		}
 	}
-	return "", ""
+	return k.Name == name
 }
 
 // places joins what is on with what the bot is in.
