@@ -6,7 +6,10 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"rcsupervisor/internal/ownerfs/ownertest"
 )
 
 func TestPlace(t *testing.T) {
@@ -58,7 +61,7 @@ func TestPlace(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			s := NewScanner(Options{Sources: c.src, Host: Host{AllowRoot: rootsRun}})
-			p, err := scan(t, s).Place(c.src, c.name)
+			p, err := scan(t, s).Place(c.src, c.name, nil)
 			if why, bad := strings.CutPrefix(c.want, "!"); bad {
 				if !errors.Is(err, ErrNoPlace) || !strings.Contains(err.Error(), why) {
 					t.Errorf("%+v, %v", p, err)
@@ -79,12 +82,77 @@ func TestPlaceIsWhereHomesAreFound(t *testing.T) {
 	src := Sources{Roots: []Root{{Dir: dir + "/r"}, {Dir: dir + "/s", Prefix: "ann"}}}
 	for _, name := range []string{"default", "x", "ann", "ann-y", "x-y_1"} {
 		s := NewScanner(Options{Sources: src, Host: Host{AllowRoot: rootsRun}})
-		p, err := scan(t, s).Place(src, name)
+		p, err := scan(t, s).Place(src, name, nil)
 		must(t, err)
 		must(t, os.MkdirAll(p.Dir, 0o755))
 		makeHome(t, p.Dir, SettingsFile, "agent: {kind: echo}\n")
 		if r, ok := scan(t, s).Profile(name); !ok || r.Home != p.Dir {
 			t.Errorf("%s made at %s is found at %s, %v", name, p.Dir, r.Home, ok)
+		}
+	}
+}
+
+// Of several roots that could hold a name, whoever may use only his own gets
+// the one that is his.
+func TestPlaceInOnesOwnRoot(t *testing.T) {
+	ownertest.NeedRoot(t)
+	dir := tempDir(t)
+	for name, uid := range map[string]int{"a": alice, "b": bob, "c": bob} {
+		must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+		must(t, os.Chown(filepath.Join(dir, name), uid, uid))
+	}
+	src := Sources{Roots: []Root{{Dir: dir + "/a", Prefix: "ann"}, {Dir: dir + "/b", Prefix: "ann-x"}, {Dir: dir + "/c"}}}
+	snap := scan(t, NewScanner(Options{Sources: src}))
+	his := func(uid int) func(int) bool { return func(owner int) bool { return owner == uid } }
+	for _, c := range []struct {
+		mine func(int) bool
+		want string
+	}{{nil, "/a/profiles/x-y"}, {his(alice), "/a/profiles/x-y"}, {his(bob), "/b/profiles/y"}} {
+		if p, err := snap.Place(src, "ann-x-y", c.mine); err != nil || p.Dir != dir+c.want {
+			t.Errorf("%+v, %v; want %s", p, err, c.want)
+		}
+	}
+	if _, err := snap.Place(src, "other", his(alice)); !errors.Is(err, ErrNoPlace) {
+		t.Error(err)
+	}
+	for mine, want := range map[int]string{alice: "ann", bob: "ann-x|", 0: ""} {
+		if got := strings.Join(snap.Beginnings(his(mine)), "|"); got != want {
+			t.Errorf("of %d names begin with %q, want %q", mine, got, want)
+		}
+	}
+}
+
+// A user without a home in a root of users' homes gets one below his own.
+func TestPlaceOfAUserWithoutAHome(t *testing.T) {
+	me, err := user.Current()
+	must(t, err)
+	home := filepath.Clean(me.HomeDir)
+	info, err := os.Stat(home)
+	hasHome := err == nil && int(info.Sys().(*syscall.Stat_t).Uid) == os.Geteuid() // users without one get none
+	const rest = "/.there-is-no-such-folder"
+	each := filepath.Join(escapePattern(filepath.Dir(home)), "*")
+	for _, c := range []struct {
+		pattern, name, want string // want below the user's home; "" for nowhere
+	}{
+		{each + rest, me.Username, rest},
+		{each + rest, me.Username + "-x", rest + "/profiles/x"},
+		{each + rest, me.Username + "-x-y", rest + "/profiles/x-y"},
+		{escapePattern(home) + rest, me.Username, rest},
+		{each + rest, "no-such-user", ""},
+		{each + rest, me.Username + "-gateway", ""},
+		{each + rest, me.Username + "-", ""},
+		{"/nowhere/*" + rest, me.Username, ""},
+		{each + rest + "/*", me.Username, ""},
+		{"/*", me.Username + "-", ""},
+	} {
+		src := Sources{Roots: []Root{{Dir: c.pattern, Prefix: OwnerPrefix}}}
+		p, err := scan(t, NewScanner(Options{Sources: src})).Place(src, c.name, nil)
+		if c.want == "" || !hasHome {
+			if !errors.Is(err, ErrNoPlace) {
+				t.Errorf("%s in %s: %+v, %v", c.name, c.pattern, p, err)
+			}
+		} else if err != nil || p.Dir != home+c.want || p.Exists {
+			t.Errorf("%s in %s: %+v, %v", c.name, c.pattern, p, err)
 		}
 	}
 }

@@ -78,28 +78,6 @@ func (d *Desk) foresee(ctx context.Context, by Caller, name string, a Addition) 
 	return s, nil
 }
 
-// place is where the home of a name is or would be, and whose it is.
-func (d *Desk) place(ctx context.Context, by Caller, name string) (profile.Place, int, error) {
-	snap, err := d.Scan(ctx)
-	if err != nil {
-		return profile.Place{}, 0, err
-	}
-	p, err := snap.Place(d.Sources, name)
-	if err != nil {
-		return p, 0, unlikely("rcsupervisor add NAME --server URL", "%s", err.Error())
-	}
-	owner := p.Owner
-	if !p.Exists {
-		if owner, err = maker(p.Dir); err != nil {
-			return p, 0, err
-		}
-	}
-	if err := by.may(name, owner); err != nil {
-		return p, 0, &Error{Text: p.Dir + " is not yours", Try: "rcsupervisor add NAME --home NAME=DIR --server URL", Err: ErrNotYours}
-	}
-	return p, owner, nil
-}
-
 // settingsFor returns a new channel.yaml, nil where there is one that can be
 // read, and what the one or the other says.
 func (d *Desk) settingsFor(a Addition, home string) ([]byte, profile.Settings, error) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"filippo.io/age"
@@ -15,6 +16,7 @@ import (
 
 	"rcsupervisor/channel/pretend"
 	"rcsupervisor/internal/hostfile"
+	"rcsupervisor/internal/ownerfs/ownertest"
 	"rcsupervisor/internal/people"
 	"rcsupervisor/profile"
 	"rcsupervisor/sealed"
@@ -157,13 +159,18 @@ func TestWhoMayKnowOfAProfile(t *testing.T) {
 		}
 		h.hintOf(err)
 	}
+	// What is another's and what is nobody's are the same to him.
 	for what, err := range map[string]error{
 		"add":    second(h.Add(ctx, stranger, "alice", h.addition(h.ada))),
 		"import": second(h.Import(ctx, stranger, "alice", ImportWish{})),
-		"new":    second(h.Add(ctx, stranger, "eve", h.addition(h.ada))),
+		"new":    second(h.Add(ctx, stranger, "eveee", h.addition(h.ada))),
 	} {
-		if !errors.Is(err, ErrNotYours) {
+		if !errors.Is(err, ErrNoProfile) {
 			t.Errorf("%s: %v", what, err)
+		}
+		try := h.hintOf(err)
+		if got, want := strings.ReplaceAll(err.Error()+try, "eveee", "alice"), "no such profile: alice, and no folder here that could hold one is yourssudo rcsupervisor add alice --server URL"; got != want {
+			t.Errorf("%s: %s", what, got)
 		}
 	}
 	if _, err := h.Reseal(ctx, stranger, ResealWish{All: true, NewIdentity: true}); !errors.Is(err, ErrNotYours) {
@@ -234,5 +241,82 @@ func TestNoSuchProfile(t *testing.T) {
 	cancel()
 	if _, err := h.People(canceled, Operator, "alice", PersonWish{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// An owner brings bots into homes of his own, and makes such homes, as himself;
+// of others' names he learns nothing.
+func TestAnOwnerAddsToHisOwn(t *testing.T) {
+	ownertest.NeedRoot(t)
+	h := newHouse(t)
+	must(t, os.Chmod(h.dir, 0o755))
+	must(t, os.Chmod(filepath.Dir(h.dir), 0o755))
+	for name, uid := range map[string]int{"a": ownertest.Alice, "b": ownertest.Bob} {
+		must(t, os.Mkdir(filepath.Join(h.dir, name), 0o755))
+		must(t, os.Chown(filepath.Join(h.dir, name), uid, uid))
+	}
+	h.Sources.Roots = []profile.Root{{Dir: h.dir + "/a", Prefix: "ann"}, {Dir: h.dir + "/b", Prefix: "ben"}}
+	alice := Caller{UID: ownertest.Alice}
+	for _, name := range []string{"ann", "ann-x"} {
+		added, err := h.Add(t.Context(), alice, name, h.addition(h.ada))
+		if err != nil || !added.MadeFile {
+			t.Errorf("%s: %+v, %v", name, added, err)
+		}
+	}
+	must(t, filepath.WalkDir(h.dir+"/a", func(path string, d fs.DirEntry, err error) error {
+		if err == nil {
+			info, _ := d.Info()
+			if uid := info.Sys().(*syscall.Stat_t).Uid; uid != ownertest.Alice {
+				t.Errorf("%s belongs to %d", path, uid)
+			}
+		}
+		return err
+	}))
+	_, err := h.Add(t.Context(), Operator, "ben", h.addition(h.bob))
+	must(t, err)
+	want := ""
+	for _, name := range []string{"ben", "ben-y", "nobody", "ann-"} {
+		for what, err := range map[string]error{
+			"add":    second(h.Add(t.Context(), alice, name, h.addition(h.ada))),
+			"import": second(h.Import(t.Context(), alice, name, ImportWish{})),
+		} {
+			got := strings.ReplaceAll(err.Error(), name+",", "NAME,") + " try: " + h.hintOf(err)
+			if want == "" {
+				want = got
+			}
+			if !errors.Is(err, ErrNoProfile) || got != want || !strings.HasSuffix(got, "try: rcsupervisor add ann-NAME --server URL") {
+				t.Errorf("%s %s: %s", what, name, got)
+			}
+		}
+	}
+}
+
+// Whoever comes to own a home does not come to own what is remembered of its
+// name: that is for an operator to give him.
+func TestANamesPastIsNotItsNewOwners(t *testing.T) {
+	h := newHouse(t)
+	h.add("alice", h.ada)
+	h.prove("alice", h.ada, 1)
+	e := h.entry("alice")
+	e.Owner, e.Suspended = os.Geteuid()+1, true
+	must(t, h.Names.Change("alice", &e))
+	me := Caller{UID: os.Geteuid()}
+	for what, err := range map[string]error{
+		"add":    second(h.Add(t.Context(), me, "alice", h.addition(h.ada))),
+		"import": second(h.Import(t.Context(), me, "alice", ImportWish{})),
+		"remove": second(h.Remove(t.Context(), me, "alice", RemoveWish{})),
+	} {
+		if !errors.Is(err, ErrNotYours) || h.hintOf(err) != "sudo rcsupervisor adopt alice" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if got := h.entry("alice"); !got.Suspended || got.Owner != e.Owner {
+		t.Errorf("%+v", got)
+	}
+	if _, err := h.Adopt(t.Context(), Operator, "alice"); err != nil {
+		t.Error(err)
+	}
+	if _, err := h.Add(t.Context(), me, "alice", h.addition(h.ada)); err != nil {
+		t.Error("after it was adopted:", err)
 	}
 }

@@ -1,14 +1,70 @@
 package enroll
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"rcsupervisor/internal/ownerfs"
 	"rcsupervisor/profile"
 	"rcsupervisor/sealed"
 )
+
+// place is where the home of a name is or would be, and whose it is. Whoever
+// isn't an operator is told of his own folders alone: what is another's, and
+// what is nobody's, is no profile to him.
+func (d *Desk) place(ctx context.Context, by Caller, name string) (profile.Place, int, error) {
+	snap, err := d.Scan(ctx)
+	if err != nil {
+		return profile.Place{}, 0, err
+	}
+	var mine func(owner int) bool
+	if !by.Operator {
+		mine = func(owner int) bool { return owner == by.UID }
+	}
+	p, err := snap.Place(d.Sources, name, mine)
+	if err != nil {
+		return p, 0, noPlace(by, name, snap.Beginnings(mine), err)
+	}
+	owner := p.Owner
+	if !p.Exists {
+		if owner, err = maker(p.Dir); err != nil {
+			return p, 0, err
+		}
+	}
+	if err := by.may(name, owner); err != nil {
+		return p, 0, noPlace(by, name, snap.Beginnings(mine), err)
+	}
+	return p, owner, d.wasHis(by, name)
+}
+
+// noPlace says where the caller's names can be instead.
+func noPlace(by Caller, name string, beginnings []string, why error) error {
+	example := "rcsupervisor add NAME --server URL"
+	if i := slices.Index(beginnings, ""); i < 0 && len(beginnings) > 0 {
+		example = "rcsupervisor add " + beginnings[0] + "-NAME --server URL"
+	}
+	switch {
+	case by.Operator || !profile.ValidName(name):
+		return unlikely(example, "%s", why.Error())
+	case len(beginnings) == 0:
+		return &Error{Text: "no such profile: " + name + ", and no folder here that could hold one is yours", Try: "sudo rcsupervisor add " + name + " --server URL", Err: ErrNoProfile}
+	}
+	return &Error{Text: "no such profile: " + name + ", and no folder of yours can hold it", Try: example, Err: ErrNoProfile}
+}
+
+// wasHis fails for a name that was another user's. What is remembered of it, to
+// which bot it is bound and that it was suspended, is not for its folder's new
+// owner to replace.
+func (d *Desk) wasHis(by Caller, name string) error {
+	e, known, err := d.Names.Entry(name)
+	if err != nil || by.Operator || !known || e.Owner == by.UID {
+		return err
+	}
+	return &Error{Text: "the profile " + name + " was another user's before", Try: "sudo rcsupervisor adopt " + name, Err: ErrNotYours}
+}
 
 // openHome enters a home as its owner.
 func openHome(home string) (*ownerfs.Dir, error) { return ownerfs.Open(home) }

@@ -34,7 +34,7 @@ type Removed struct {
 // short: the home stops taking part before anything else goes.
 func (d *Desk) Remove(ctx context.Context, by Caller, name string, w RemoveWish) (Removed, error) {
 	place, _, err := d.place(ctx, by, name)
-	if errors.Is(err, ErrNotYours) || errors.Is(err, ErrUnlikely) {
+	if errors.Is(err, ErrNoProfile) || errors.Is(err, ErrUnlikely) {
 		err = noProfile(name)
 	}
 	if err != nil {
