@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"rcsupervisor/channel/agent"
+	"rcsupervisor/channel/conversation"
 	"rcsupervisor/channel/pretend"
+	"rcsupervisor/dedup"
 )
 
 // A long turn has one message that tells what it does, changed calmly, and gone
@@ -84,6 +86,32 @@ func TestAPlaceInLineIsTold(t *testing.T) {
 		a.next(h).answer("3")
 		h.pass(time.Second)
 		h.wants(h.direct, "1", "2", "3")
+	}, withScript(a))
+}
+
+// A process that is killed leaves such messages behind; the next one takes them
+// away, whatever became of their questions.
+func TestAPlaceInLineGoesAfterARestart(t *testing.T) {
+	a := newScripted()
+	inBubble(t, pretend.V9, func(h *house) {
+		h.up()
+		h.say(h.owner, h.direct, "first")
+		h.say(h.owner, h.direct, "second")
+		gone := h.say(h.owner, h.direct, "third")
+		a.next(h)
+		h.pass(placeAfter + time.Second)
+		if said := h.said(h.direct); len(said) != 2 {
+			h.t.Fatalf("it says %q", said)
+		}
+		memory := h.store.(*dedup.Memory).Reopen() // nothing more reaches the store
+		h.stop()
+		h.store = memory
+		h.server.Delete(gone.ID, h.owner)
+		*a = *newScripted()
+		h.up()
+		a.next(h).answer("to the second")
+		h.pass(time.Minute)
+		h.wants(h.direct, conversation.NoteInterrupted, "to the second")
 	}, withScript(a))
 }
 

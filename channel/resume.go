@@ -64,6 +64,9 @@ func (l *life) takeOver() ([]unread, error) {
 		}
 	}
 	l.files.begin(files)
+	for _, q := range claimed {
+		shown = append(shown, q.Question) // its place in line
+	}
 	if len(shown) > 0 {
 		l.work.Go(l.guarded(func() { l.takeProgressAway(shown) }))
 	}
