@@ -109,3 +109,38 @@ func TestWhatIsSeenIsShown(t *testing.T) {
 		t.Errorf("a name of %d characters", utf8.RuneCountInString(got))
 	}
 }
+
+// Attachments say no more than they may, however many there are: a server
+// bounds a message's own text alone. A token or a reference is none the less
+// removed for lying where it is cut.
+func TestQuotesAreBounded(t *testing.T) {
+	size := func(quotes ...chat.Attachment) int {
+		return utf8.RuneCountInString(Build(ask(func(q *Question) { q.Quotes = quotes })))
+	}
+	var many []chat.Attachment
+	for range 1000 {
+		many = append(many, chat.Attachment{Text: strings.Repeat("é", 1000)})
+	}
+	bound := size() + maxQuoted + 5000 // and the lines before each
+	for what, quotes := range map[string][]chat.Attachment{
+		"one": {{Text: strings.Repeat("x", 1<<20)}}, "many": many, "lines": {{Text: strings.Repeat("\n", 1<<20) + "x"}},
+	} {
+		if what == "lines" {
+			bound += 4 * maxQuoted // indented
+		}
+		if n := size(quotes...); n > bound {
+			t.Errorf("%s: %d characters, more than %d", what, n, bound)
+		}
+	}
+	if got := Build(ask(func(q *Question) { q.Quotes = many })); !strings.HasSuffix(got, "é\n") && !strings.HasSuffix(got, indent+"(cut)\n") || strings.Count(got, "[Attached") != maxQuoted/1000 {
+		t.Errorf("%d quotes, and at the end %q", strings.Count(got, "[Attached"), got[len(got)-40:])
+	}
+	for cut := range 40 {
+		got := Build(ask(func(q *Question) {
+			q.Quotes = []chat.Attachment{{Text: strings.Repeat("x", maxQuoted-cut-1) + " " + token + " @file:x"}}
+		}))
+		if n := len(tokenShape.FindAllString(got, -1)); n != 1 || wakesReference(got) != "" {
+			t.Errorf("cut after %d: %d tokens, %q", cut, n, wakesReference(got))
+		}
+	}
+}
