@@ -3,6 +3,7 @@ package channel
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"rcsupervisor/channel/agent"
@@ -85,6 +86,18 @@ func (a *attendant) File(f agent.FileOut) (path, problem string) {
 	}
 	return path, problem
 }
+
+// Long keeps an answer that is too long for messages until it was sent.
+func (a *attendant) Long(text string) (path string) {
+	path, _ = a.life.files.put(folderOf(a.item.ID.Message)+"-answer", longName, strings.NewReader(text), int64(len(text)))
+	if path != "" {
+		a.kept = append(a.kept, path)
+	}
+	return path
+}
+
+// longName is what the file of an answer is called that is too long for messages.
+const longName = "answer.txt"
 
 // Ended lets go of all that was the turn's alone.
 func (a *attendant) Ended(err error) {

@@ -8,9 +8,15 @@ import (
 
 // Bounds of one turn's events.
 const (
-	feedRoom = 128     // events that nobody has read yet
-	feedKeep = 8       // of them kept for what must not be lost
-	maxText  = 1 << 20 // bytes of the answer; a channel posts less
+	feedRoom = 128 // events that nobody has read yet
+	feedKeep = 8   // of them kept for what must not be lost
+)
+
+// MaxText bounds an answer, in bytes. Of a longer one the beginning is kept, and
+// [SayCut] ends it.
+const (
+	MaxText = 1 << 20
+	SayCut  = "\n\n(The answer went on; I stopped reading here.)"
 )
 
 // A Feed carries the events of one turn to whoever reads them. Putting never
@@ -72,7 +78,7 @@ func (f *Feed) End(d Done) {
 	}
 	f.done, f.pending = true, nil
 	if f.cut {
-		f.text.WriteString("\n\n(The answer went on; I stopped reading here.)")
+		f.text.WriteString(SayCut)
 	}
 	f.flush(0)
 	f.events <- d
@@ -99,7 +105,7 @@ func (f *Feed) add(chunk string) {
 		return
 	}
 	f.said = true
-	if over := f.size + len(chunk) - maxText; over > 0 {
+	if over := f.size + len(chunk) - MaxText; over > 0 {
 		f.cut = true
 		keep := max(len(chunk)-over, 0)
 		for keep > 0 && !utf8.RuneStart(chunk[keep]) {

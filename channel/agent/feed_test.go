@@ -63,15 +63,15 @@ func TestAFeedIsBounded(t *testing.T) {
 		}
 	})
 	for range 5 {
-		f.Put(Text{Chunk: strings.Repeat("ä€", maxText/10)})
+		f.Put(Text{Chunk: strings.Repeat("ä€", MaxText/10)})
 	}
 	f.End(Done{})
 	group.Wait()
 	s := got.String()
-	if len(s) > maxText+200 || len(s) < maxText || !utf8.ValidString(s) || !strings.HasSuffix(s, "I stopped reading here.)") {
+	if len(s) > MaxText+200 || len(s) < MaxText || !utf8.ValidString(s) || !strings.HasSuffix(s, "I stopped reading here.)") {
 		t.Errorf("%d bytes, ends %q", len(s), s[len(s)-60:])
 	}
-	if f.Size() > maxText {
+	if f.Size() > MaxText {
 		t.Errorf("size %d", f.Size())
 	}
 }

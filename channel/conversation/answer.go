@@ -12,10 +12,13 @@ import (
 	"rcsupervisor/dedup"
 )
 
-// Bounds of one answer. What lies beyond is not posted, and the room is told.
+// Bounds of one answer. One of more than maxParts messages is a file, of which
+// the room sees the beginning; what is longer than maxAnswer is cut, and the room
+// is told.
 const (
-	maxAnswer = 400_000 // bytes kept of an agent's text
+	maxAnswer = agent.MaxText + 100 // bytes kept of an agent's text, with its word that it was cut
 	maxParts  = 20
+	headParts = 3 // of one that is a file
 	// PartSize is the largest part, in UTF-16 units: Rocket.Chat's own bound is
 	// 5000 unless a server sets another.
 	PartSize = 4800
@@ -28,16 +31,21 @@ const (
 	StepNote   = "note"
 )
 
-const noteCut = "(The answer was longer than I may post; this is where I cut it.)"
+// What is said of an answer that is too long.
+const (
+	noteFile    = "(The answer is too long for messages. The whole of it is in the file that follows.)"
+	noteFileCut = "(The answer is too long for messages, and longer than I read. As much of it as I have is in the file that follows.)"
+	noteCut     = "(The answer was longer than I may post; this is where I cut it.)"
+)
 
-// cut makes of an answer what is posted of it, in parts of at most size.
+// cut makes of a text what is posted of it, in parts of at most size.
 func cut(text string, size int) []string {
 	if silent(text) {
 		return nil
 	}
 	parts := post.Split(postable(text), size)
-	if len(parts) > maxParts || len(text) >= maxAnswer {
-		parts = append(parts[:min(len(parts), maxParts)], noteCut)
+	if len(parts) > maxParts {
+		parts = append(parts[:maxParts], noteCut)
 	}
 	return parts
 }
@@ -52,18 +60,21 @@ func silent(text string) bool {
 	return false
 }
 
-// postable is an answer that calls nobody and holds no asker token, also none
-// that characters nobody sees hide from the eye that looks for it.
-func postable(text string) string {
-	text = asker.Remove(post.Defuse(text))
+// postable is an answer that calls nobody and holds no asker token.
+func postable(text string) string { return post.Defuse(tokenless(post.Defuse(text))) }
+
+// tokenless is a text without asker tokens, also those that characters nobody
+// sees hide from the eye that looks for them.
+func tokenless(text string) string {
+	text = asker.Remove(text)
 	seen := strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cf) {
+		if unicode.In(r, unicode.Cf, unicode.Cc) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r
 	}, text)
 	if clean := asker.Remove(seen); clean != seen {
-		return post.Defuse(clean)
+		return clean
 	}
 	return text
 }
@@ -89,6 +100,7 @@ func Parts(id dedup.ID, k Key, step string, texts, files []string, now time.Time
 type reply struct {
 	notices  []string // of ours, to be told before the answer
 	text     string
+	cut      bool     // there was more of it
 	files    []string // where they lie
 	problems []string // with files, each once
 }
@@ -112,11 +124,29 @@ func (r *reply) keep(staff Attendant, f agent.FileOut) {
 	}
 }
 
-// texts is what is said of it, in parts of at most size. Silence that was asked
-// for is kept, but for what only we know.
-func (r *reply) texts(size int) []string {
+// texts is what is said of it, in parts of at most size, before its files.
+// Silence that was asked for is kept, but for what only we know. long keeps a
+// text as a file, and returns "" where that can't be.
+func (r *reply) texts(size int, long func(text string) (path string)) []string {
 	if silent(r.text) {
 		return cut(strings.Join(append(r.notices, r.problems...), "\n\n"), size)
+	}
+	parts := post.Split(postable(strings.Join(append(r.notices, r.text), "\n\n")), size)
+	if len(parts) > maxParts || r.cut {
+		note := noteCut
+		if path := long(tokenless(r.text)); path == "" {
+			parts = parts[:min(len(parts), maxParts)]
+		} else {
+			r.files = append([]string{path}, r.files...)
+			parts = parts[:min(len(parts), headParts)]
+			if note = noteFile; r.cut {
+				note = noteFileCut
+			}
+		}
+		return append(parts, cut(strings.Join(append([]string{note}, r.problems...), "\n\n"), size)...)
+	}
+	if len(r.problems) == 0 {
+		return parts
 	}
 	return cut(strings.Join(slices.Concat(r.notices, []string{r.text}, r.problems), "\n\n"), size)
 }

@@ -15,6 +15,9 @@ type Attendant interface {
 	// File keeps a file of the answer, and returns where it lies until it was
 	// sent; or, with "", why the room does not get it.
 	File(agent.FileOut) (path, problem string)
+	// Long keeps an answer that is too long for messages as a file, and returns
+	// where it lies until it was sent; "" where it can't be kept.
+	Long(text string) (path string)
 	// Ended is called once, last, also when the question was never given. err
 	// is nil when there is an answer, which its files are of; else it is why
 	// there is none: ErrStopped, ErrDropped, ErrEnding, or the agent's error.
@@ -32,6 +35,7 @@ func (a *alone) Asked(e agent.Asked)                 { _ = a.turn.Answer(e.ID, "
 func (*alone) Withdrawn(agent.Withdrawn)             {}
 func (*alone) Progress(agent.Progress)               {}
 func (*alone) File(agent.FileOut) (path, why string) { return "", noteNoFiles }
+func (*alone) Long(string) string                    { return "" }
 func (*alone) Ended(error)                           {}
 
 const noteNoFiles = "A file that belongs to this can't be sent from here."

@@ -31,8 +31,9 @@ func (s *Set) turn(ctx context.Context, item Item) Ending {
 	}
 	said, err := s.ask(ctx, item, staff)
 	if err == nil && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrEnding)) {
+		texts := said.texts(s.Size(), staff.Long)
 		staff.Ended(nil)
-		return s.answer(item, StepAnswer, said.texts(s.Size()), said.files, AnsweredEnding)
+		return s.answer(item, StepAnswer, texts, said.files, AnsweredEnding)
 	}
 	if ctx.Err() != nil {
 		staff.Ended(context.Cause(ctx))
@@ -105,7 +106,7 @@ func read(turn agent.Turn, staff Attendant) (reply, agent.Done) {
 	for event := range turn.Events() {
 		switch e := event.(type) {
 		case agent.Text:
-			if text.Len() < maxAnswer {
+			if said.cut = said.cut || text.Len()+len(e.Chunk) > maxAnswer; !said.cut {
 				text.WriteString(e.Chunk)
 			}
 		case agent.Notice:
@@ -123,6 +124,7 @@ func read(turn agent.Turn, staff Attendant) (reply, agent.Done) {
 		}
 	}
 	said.text = text.String()
+	said.cut = said.cut || strings.HasSuffix(said.text, agent.SayCut)
 	return said, end
 }
 

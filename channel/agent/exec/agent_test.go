@@ -158,7 +158,7 @@ func TestAConversationKeepsItsFolder(t *testing.T) {
 func TestALongAnswerIsCut(t *testing.T) {
 	a := newAgent(t, `yes "a line of the answer" | head -c 10000000; echo done > "$HERMES_HOME/done"`)
 	o := run(t, a, question())
-	if len(o.text) < maxAnswer || len(o.text) > maxAnswer+100 || !strings.HasSuffix(o.text, "I stopped reading here.)") || o.done.Err != nil {
+	if len(o.text) < agent.MaxText || len(o.text) > agent.MaxText+100 || !strings.HasSuffix(o.text, "I stopped reading here.)") || o.done.Err != nil {
 		t.Errorf("%d bytes, %+v", len(o.text), o.done)
 	}
 	if _, err := os.Stat(filepath.Join(a.config.Home, "done")); err != nil {

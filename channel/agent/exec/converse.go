@@ -10,9 +10,6 @@ import (
 	"rcsupervisor/channel/agent"
 )
 
-// maxAnswer bounds what is read of an answer, in bytes. A channel posts less.
-const maxAnswer = 1 << 20
-
 // converse gives a process the question and reads its answer, until it is gone.
 func (a *Agent) converse(ctx context.Context, proc agent.Process, in []byte) (answer string, exit error) {
 	stop := context.AfterFunc(ctx, func() {
@@ -40,11 +37,11 @@ func (a *Agent) converse(ctx context.Context, proc agent.Process, in []byte) (an
 
 // read reads an answer to its end, and keeps what a channel can post.
 func read(r io.Reader) string {
-	data, _ := io.ReadAll(io.LimitReader(r, maxAnswer+1))
+	data, _ := io.ReadAll(io.LimitReader(r, agent.MaxText+1))
 	_, _ = io.Copy(io.Discard, r)
-	text := strings.ToValidUTF8(string(data[:min(len(data), maxAnswer)]), "\ufffd")
-	if len(data) > maxAnswer {
-		text += "\n\n(The answer went on; I stopped reading here.)"
+	text := strings.ToValidUTF8(string(data[:min(len(data), agent.MaxText)]), "\ufffd")
+	if len(data) > agent.MaxText {
+		text += agent.SayCut
 	}
 	return text
 }
