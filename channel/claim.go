@@ -69,9 +69,14 @@ func (in *intake) ignored(j judged) {
 	switch {
 	case j.verdict.Step == gate.StepEdited:
 		in.edited(j.heard)
-	case j.verdict.Step == gate.StepSystem && j.message.Type == "rm":
+	case takenBack(j.heard, j.verdict):
 		l.talks.Withdraw(j.message.ID)
 	}
+}
+
+// takenBack reports whether this says that a message was deleted.
+func takenBack(h heard, v gate.Verdict) bool {
+	return v.Step == gate.StepSystem && h.message.Type == "rm"
 }
 
 // aheadOfTime is how far in the future a message may lie and move a cursor: one

@@ -176,16 +176,17 @@ func (in *intake) lead(h heard) {
 	if h.live && h.message.Sender.ID == in.life.userID {
 		in.life.desk.Heard(h.message.RoomID, h.message.ID, h.message.Sent.Time)
 	}
+	if h.caughtUp {
+		h.message = p.latest(h.message)
+	}
 	v := in.judge(h, p)
 	in.refresh(h, v, p)
-	if in.holds(h, p) {
-		switch {
-		case v.Action != gate.Ignore:
-			in.pen(h.message.RoomID).hold(h)
-			return
-		case v.Step == gate.StepEdited:
-			p.edit(h)
-		}
+	if h.live && in.lags(h.message.RoomID) && (v.Step == gate.StepEdited || takenBack(h, v)) {
+		in.pen(h.message.RoomID).amend(h.message)
+	}
+	if in.holds(h, p) && v.Action != gate.Ignore {
+		in.pen(h.message.RoomID).hold(h)
+		return
 	}
 	switch {
 	case v.Action == gate.Ignore:

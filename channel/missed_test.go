@@ -142,6 +142,38 @@ func TestLiveMessagesWaitBehindMissedOnes(t *testing.T) {
 	})
 }
 
+// What is edited or taken back after it was read from the history, or while it
+// waits behind that, is asked as it is then, or not at all.
+func TestWhatChangesWhileItIsCaughtUp(t *testing.T) {
+	eachVersion(t, func(h *house) {
+		h.server.ShowDeleted(true)
+		h.up()
+		h.pass(20 * time.Minute)
+		h.server.Break(pretend.Fault{Kind: pretend.Slow, Route: "im.history", Delay: pretend.Duration(20 * time.Second)})
+		h.server.Break(pretend.Fault{Kind: pretend.Restart, Delay: pretend.Duration(10 * time.Second)})
+		h.pass(time.Second)
+		missed := h.server.Say(h.owner, h.direct, "mssed")
+		regretted := h.server.Say(h.owner, h.direct, "regretted")
+		h.await("catching up", func(r Report) bool { return r.CatchingUp })
+		live := h.say(h.owner, h.direct, "live")
+		withdrawn := h.say(h.owner, h.direct, "withdrawn")
+		h.pass(time.Second)
+		h.server.Edit(missed.ID, h.owner, "missed")
+		h.server.Edit(live.ID, h.owner, "live and edited")
+		h.server.Delete(regretted.ID, h.owner)
+		h.server.Delete(withdrawn.ID, h.owner)
+		h.pass(time.Second)
+		h.wants(h.direct)
+		h.await("caught up", func(r Report) bool { return !r.CatchingUp })
+		h.pass(time.Second)
+		h.wants(h.direct, "echo: missed", "echo: live and edited")
+		h.again()
+		h.up()
+		h.pass(time.Minute)
+		h.wants(h.direct, "echo: missed", "echo: live and edited")
+	})
+}
+
 // They don't wait for ever: where a server's limits make catching up take long,
 // live ones go ahead, and what was missed still comes, once.
 func TestLiveMessagesDoNotWaitForEver(t *testing.T) {

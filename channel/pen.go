@@ -10,6 +10,7 @@ import (
 // Bounds of what is remembered of rooms.
 const (
 	pensKept  = 1000
+	amendKept = 256              // of one room
 	roomFresh = 10 * time.Minute // what rooms.info said is asked again after it
 )
 
@@ -30,6 +31,9 @@ type pen struct {
 	// read; its cursor stays.
 	behind bool
 	heldup []heard
+	// amended is what became meanwhile of messages that may still be read as
+	// they were: edited, or taken back. Bounded.
+	amended map[string]*chat.Message
 }
 
 func (p *pen) stuck() bool { return p != nil && p.asking }
@@ -53,21 +57,48 @@ func (p *pen) hold(h heard) {
 	p.heldup = append(p.heldup, h)
 }
 
-// edit gives a message that is held its new text, if it is its sender's.
-func (p *pen) edit(h heard) {
-	if p == nil || h.message.Touched.Has(chat.TouchRewritten) {
+// amend takes note that a message of a room that lags was edited, if by its
+// sender, or taken back: one that is held, and one that comes from the history
+// as it was before.
+func (p *pen) amend(m *chat.Message) {
+	switch {
+	case m.Type != "":
+	case m.Touched.Has(chat.TouchRewritten):
 		return
+	default:
+		m = present(m)
 	}
 	for i := range p.heldup {
-		if p.heldup[i].message.ID == h.message.ID {
-			p.heldup[i].message = present(h.message)
+		if p.heldup[i].message.ID == m.ID {
+			p.heldup[i].message = m
 		}
 	}
+	if _, ok := p.amended[m.ID]; !ok && len(p.amended) >= amendKept {
+		return
+	}
+	if p.amended == nil {
+		p.amended = make(map[string]*chat.Message)
+	}
+	p.amended[m.ID] = m
 }
+
+// latest is a message as it became since it was read.
+func (p *pen) latest(m *chat.Message) *chat.Message {
+	if p == nil {
+		return m
+	}
+	if now, ok := p.amended[m.ID]; ok {
+		return now
+	}
+	return m
+}
+
+// caughtUp says that the room missed nothing any more.
+func (p *pen) caughtUp() { p.behind, p.amended = false, nil }
 
 // idle reports whether the pen may be forgotten.
 func (p *pen) idle() bool {
-	return !p.asking && !p.behind && len(p.heldup) == 0 && len(p.waiting) == 0
+	return !p.asking && !p.behind && len(p.heldup) == 0 && len(p.waiting) == 0 && len(p.amended) == 0
 }
 
 // pen returns a room's pen, making one, and a place for it, where there is none.
@@ -145,8 +176,10 @@ func (in *intake) planned(epoch uint64, rooms map[string]gate.Room) {
 	if in.epoch != epoch {
 		return
 	}
-	for _, p := range in.pens {
-		p.behind = false
+	for id, p := range in.pens {
+		if _, missed := rooms[id]; !missed {
+			p.caughtUp()
+		}
 	}
 	for id, facts := range rooms {
 		p := in.pen(id)
@@ -163,7 +196,7 @@ func (in *intake) caughtUp(epoch uint64, room string, settled time.Time) {
 		return
 	}
 	p := in.pen(room)
-	p.behind = false
+	p.caughtUp()
 	if !in.behind {
 		in.life.store.Advance(room, settled)
 	}
