@@ -43,7 +43,7 @@ func TestASharedBotActsForNobodyElse(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a member attaches the bot's files or has it fetch", func(t *testing.T) {
+	t.Run("a member attaches the bot's files with @file: or has it fetch with @url:", func(t *testing.T) {
 		for _, ref := range []string{"@file:.env", "@folder:~", "@git:10", "@url:http://169.254.169.254/", "@diff", "@staged", "@notes:x", "@@hermes file:x", "@\u200bfile:.env", "@\u2060url:x"} {
 			u := chat.User{ID: ref, Name: ref, Username: ref}
 			got := Build(ask(func(q *Question) {
