@@ -107,7 +107,7 @@ func foresee(c *cli.Context, s streams, name string, a enroll.Addition) error {
 		return err
 	}
 	// An identity by descriptor is read once, and by whoever seals.
-	if c.Int("identity-fd") >= 0 {
+	if identityFD(c) >= 0 {
 		return nil
 	}
 	o := identityOptions(c)

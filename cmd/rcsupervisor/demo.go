@@ -22,6 +22,9 @@ temporary folder that is gone when it ends.
 		},
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
+			if err := noArgs(c); err != nil {
+				return err
+			}
 			o := demo.Options{Addr: c.String("listen"), Out: s.out}
 			if c.Bool("script") {
 				if err := demo.Script(c.Context, o); err != nil {

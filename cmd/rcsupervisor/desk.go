@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -159,7 +158,7 @@ func (s streams) word(format string, args ...any) {
 	const head = "rcsupervisor:"
 	line := head
 	for word := range strings.FieldsSeq(fmt.Sprintf(format, args...)) {
-		if line != head && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+		if line != head && cells(line)+1+cells(word) > min(width, widthOf(s.err)) {
 			fmt.Fprintln(s.err, line)
 			line = head
 		}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/urfave/cli/v2"
 
@@ -15,7 +17,7 @@ func globalFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "root", Usage: "where homes are found, `[PREFIX=]DIR`; repeatable ($RCSUPERVISOR_ROOT: with colons between; else the host file's, $HERMES_HOME, ~/.hermes)"},
 		&cli.StringSliceFlag{Name: "home", Usage: "one more home, anywhere, `NAME=DIR`; repeatable ($RCSUPERVISOR_HOME: with colons between)"},
 		&cli.StringFlag{Name: "identity", Usage: "the `FILE` that opens the seals ($RCSUPERVISOR_IDENTITY_FILE, else ~/.config/rcsupervisor/identity.txt)"},
-		&cli.IntFlag{Name: "identity-fd", Usage: "the descriptor `N` that the identity is read from", Value: -1, DefaultText: "none"},
+		&cli.IntFlag{Name: "identity-fd", Usage: "the descriptor `N` that the identity is read from ($RCSUPERVISOR_IDENTITY_FD)", Value: -1, DefaultText: "none"},
 		&cli.StringFlag{Name: "state-dir", Usage: "the supervisor's own `DIR` ($RCSUPERVISOR_STATE_DIR, $STATE_DIRECTORY, else ~/.local/state/rcsupervisor)"},
 		&cli.StringFlag{Name: "socket", Usage: "the control `SOCKET` ($RCSUPERVISOR_SOCKET, else control.sock in $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/rcsupervisor or the state directory)"},
 		&cli.StringFlag{Name: "config", Usage: "the host `FILE` ($RCSUPERVISOR_CONFIG)"},
@@ -28,6 +30,31 @@ func given(c *cli.Context, flag, variable string) string {
 		return v
 	}
 	return os.Getenv(variable)
+}
+
+// identityFDVariable names the descriptor of the identity where no flag names a
+// descriptor or a file.
+const identityFDVariable = "RCSUPERVISOR_IDENTITY_FD"
+
+// identityFD is the descriptor named by the flag, or else by its variable; -1
+// for none.
+func identityFD(c *cli.Context) int {
+	if c.IsSet("identity-fd") || c.IsSet("identity") {
+		return c.Int("identity-fd")
+	}
+	if n, err := strconv.Atoi(os.Getenv(identityFDVariable)); err == nil {
+		return n
+	}
+	return -1
+}
+
+// soundVariables fails for a variable that can't mean anything.
+func soundVariables(*cli.Context) error {
+	v := os.Getenv(identityFDVariable)
+	if n, err := strconv.Atoi(v); v != "" && (err != nil || n < 0) {
+		return usage(errors.New(identityFDVariable+" is no number"), "unset "+identityFDVariable)
+	}
+	return nil
 }
 
 // roots are the places named by flags, or else by the variable.

@@ -61,12 +61,19 @@ func printFlags(w io.Writer, flags []cli.Flag) {
 		if !ok || slices.Contains(f.Names(), "help") || slices.Contains(f.Names(), "version") || strings.HasPrefix(f.Names()[0], "generate-") {
 			continue
 		}
+		if v, ok := f.(cli.VisibleFlag); ok && !v.IsVisible() {
+			continue
+		}
 		value, usage := unquoted(doc.GetUsage())
-		head := "  --" + f.Names()[0]
+		head := "  "
+		for _, alias := range f.Names()[1:] {
+			head += "-" + alias + ", "
+		}
+		head += "--" + f.Names()[0]
 		if value != "" {
 			head += " " + value
 		}
-		if def := doc.GetDefaultText(); doc.TakesValue() && def != "" && def != `""` {
+		if def := doc.GetDefaultText(); doc.TakesValue() && def != "" && def != `""` && def != "0s" {
 			usage += " (default: " + strings.Trim(def, `"`) + ")"
 		}
 		if len(head) > indent-2 {

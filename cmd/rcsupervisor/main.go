@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -31,10 +32,15 @@ type streams struct {
 func run(ctx context.Context, argv []string, s streams) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	out := &spoken{to: s.out}
+	s.out = out
 	app := newApp(s)
 	ordered, err := order(app, argv)
 	if err == nil {
 		err = app.RunContext(ctx, ordered)
+	}
+	if err == nil && out.lost() != nil {
+		err = fail(fmt.Errorf("what was to be printed is lost: %w", out.lost()), "the same with another standard output")
 	}
 	return report(s.err, err)
 }
@@ -61,6 +67,7 @@ func newApp(s streams) *cli.App {
 			secretVerb(s), importVerb(s), resealVerb(s), removeVerb(s),
 			doctorVerb(s), pretendVerb(s), askerVerb(s),
 		},
+		Before: soundVariables,
 		// Errors are printed once, by report.
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   usageError,

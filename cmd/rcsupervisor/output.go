@@ -4,18 +4,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 )
 
 // hanging writes text after a head, broken at spaces so that it fits, with the
 // lines that follow below its beginning. A word that is longer stays whole. The
 // head's first word may have a colour, on a terminal.
 func hanging(w io.Writer, head, text string, colour ...string) {
-	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
-	line, first := head, true
+	indent := strings.Repeat(" ", cells(head))
+	line, first, most := head, true, min(width, widthOf(w))
 	flush := func() {
 		line = strings.TrimRight(line, " ")
 		if mark, rest, ok := strings.Cut(line, " "); ok && len(colour) > 0 {
@@ -24,7 +23,7 @@ func hanging(w io.Writer, head, text string, colour ...string) {
 		fmt.Fprintln(w, line)
 	}
 	for word := range strings.FieldsSeq(text) {
-		if !first && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+		if !first && cells(line)+1+cells(word) > most {
 			flush()
 			line, first, colour = indent, true, nil
 		}
@@ -36,13 +35,25 @@ func hanging(w io.Writer, head, text string, colour ...string) {
 	flush()
 }
 
-// table writes rows below a head, in columns.
+// table writes rows below a head, in columns. The last column is cut where it
+// would not fit.
 func table(w io.Writer, head []string, rows [][]string) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range append([][]string{head}, rows...) {
-		fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
+	rows = slices.Insert(slices.Clone(rows), 0, head)
+	last := len(head) - 1
+	wide := make([]int, last)
+	for _, row := range rows {
+		for i := range wide {
+			wide[i] = max(wide[i], cells(row[i]))
+		}
 	}
-	_ = t.Flush() // w keeps its own error; nothing is owed to a reader who has gone
+	for _, row := range rows {
+		line := ""
+		for i, n := range wide {
+			line += pad(row[i], n) + "  "
+		}
+		line += cut(row[last], max(0, widthOf(w)-cells(line)))
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
 }
 
 // longAgo says how long ago something was, in the unit people would use.

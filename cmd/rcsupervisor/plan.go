@@ -18,6 +18,9 @@ func planVerb(s streams) *cli.Command {
 		Flags:        []cli.Flag{jsonFlag()},
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
+			if err := noArgs(c); err != nil {
+				return err
+			}
 			client, err := connect(c)
 			if err != nil {
 				return err

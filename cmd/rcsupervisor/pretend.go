@@ -32,6 +32,9 @@ wrong on a real server can be made to: see ADDR/_pretend/.
 }
 
 func practise(c *cli.Context, s streams) error {
+	if err := noArgs(c); err != nil {
+		return err
+	}
 	version, err := pretend.ParseVersion(c.String("as"))
 	if err != nil {
 		return usage(err, "rcsupervisor pretend --as 9")

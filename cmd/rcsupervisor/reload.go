@@ -19,6 +19,9 @@ and for changed modes and owners.
 		Flags:        []cli.Flag{jsonFlag()},
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
+			if err := noArgs(c); err != nil {
+				return err
+			}
 			client, err := connect(c)
 			if err != nil {
 				return err

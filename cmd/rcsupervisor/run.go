@@ -55,6 +55,9 @@ in the configuration is wrong (starting again would not help).`,
 
 // supervise is the verb run.
 func supervise(c *cli.Context, s streams) error {
+	if err := noArgs(c); err != nil {
+		return err
+	}
 	src, host, err := homesToRun(c)
 	if err != nil {
 		return err

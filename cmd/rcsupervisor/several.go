@@ -104,36 +104,72 @@ type outcome struct {
 const atATime = 16
 
 // each carries out do for all names, evenly over spread if it isn't 0, and
-// tells what came of each: on s.out, and as an error.
+// tells what came of each: on s.out as soon as it is known, in the order of the
+// names, and as an error.
 func each(c *cli.Context, s streams, names []string, spread time.Duration, done string, do func(ctx context.Context, name string) error) error {
-	outcomes := make([]outcome, len(names))
+	t := &tally{s: s, done: done, quiet: c.Bool("json"), outcomes: make([]outcome, len(names)), known: make([]bool, len(names)), waiting: waiting{out: s.err}}
+	defer t.waiting.done()
+	step := spread / time.Duration(max(1, len(names)))
+	if step > 0 && len(names) > 1 {
+		s.word("%d profiles, one every %s; Ctrl-C leaves the rest as they are", len(names), step.Round(time.Millisecond))
+	}
+	t.waiting.say(t.progress())
 	var group sync.WaitGroup
 	places := make(chan struct{}, atATime)
 	for i, name := range names {
-		if i > 0 && spread > 0 && !pause(c.Context, spread/time.Duration(len(names))) {
-			outcomes[i] = outcome{Name: name, Error: &control.Error{Code: control.CodeFailed, Message: "given up before it was asked", Try: "rcsupervisor " + c.Command.Name + " " + name}}
+		if i > 0 && step > 0 && !pause(c.Context, step) {
+			t.note(i, outcome{Name: name, Error: &control.Error{Code: control.CodeFailed, Message: "given up before it was asked", Try: "rcsupervisor " + c.Command.Name + " " + name}})
 			continue
 		}
 		places <- struct{}{}
 		group.Go(func() {
 			defer func() { <-places }()
-			outcomes[i] = outcomeOf(name, do(c.Context, name))
+			t.note(i, outcomeOf(name, do(c.Context, name)))
 		})
 	}
 	group.Wait()
 	if c.Bool("json") {
-		if err := printJSON(s, outcomes); err != nil {
+		if err := printJSON(s, t.outcomes); err != nil {
 			return err
 		}
-	} else {
-		for _, o := range outcomes {
-			if o.OK {
-				fmt.Fprintf(s.out, "%s  %s\n", done, o.Name)
-			}
+	}
+	return sumUp(t.outcomes)
+}
+
+// A tally gathers outcomes and prints each once all before it are known.
+type tally struct {
+	s     streams
+	done  string // what is said of one that succeeded
+	quiet bool   // no outcome is printed
+
+	waiting waiting
+
+	mu       sync.Mutex
+	outcomes []outcome
+	known    []bool
+	count    int // of those known
+	told     int // the first that wasn't printed yet
+}
+
+// note keeps the outcome of the name number i.
+func (t *tally) note(i int, o outcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.outcomes[i], t.known[i] = o, true
+	t.count++
+	for ; t.told < len(t.known) && t.known[t.told]; t.told++ {
+		if o := t.outcomes[t.told]; o.OK && !t.quiet {
+			fmt.Fprintf(t.s.out, "%s  %s\n", t.done, o.Name)
 		}
 	}
-	return sumUp(outcomes)
+	if t.count < len(t.known) {
+		t.waiting.say(t.progress())
+	} else {
+		t.waiting.done()
+	}
 }
+
+func (t *tally) progress() string { return fmt.Sprintf("%d of %d done", t.count, len(t.known)) }
 
 func outcomeOf(name string, err error) outcome {
 	if err == nil {

@@ -41,6 +41,9 @@ func remote(err error) error {
 	if err == nil {
 		return nil
 	}
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f
+	}
 	if e, ok := errors.AsType[*control.Error](err); ok {
 		return &failure{e, e.Try, codeOf(e)}
 	}

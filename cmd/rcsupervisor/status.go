@@ -11,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"rcsupervisor/healthcheck"
 	"rcsupervisor/internal/control"
 	"rcsupervisor/internal/supervisor"
 	"rcsupervisor/profile"
@@ -63,15 +62,58 @@ func status(c *cli.Context, s streams) error {
 		explain(s, e)
 		return nil
 	}
-	st, err := client.Status(c.Context, names...)
+	st, unknown, err := statusOf(c, client, names)
 	if err != nil {
 		return remote(err)
 	}
+	return errors.Join(showStatus(c, s, st), noSuch(unknown, len(names)))
+}
+
+func showStatus(c *cli.Context, s streams, st supervisor.Status) error {
 	if c.Bool("json") {
 		return printJSON(s, st)
 	}
 	printStatus(s, st)
 	return nil
+}
+
+// statusOf asks for the profiles named, or for all. Of names that some of which
+// are no profile's it returns the others, and those.
+func statusOf(c *cli.Context, client *control.Client, names []string) (st supervisor.Status, unknown []string, err error) {
+	st, err = client.Status(c.Context, names...)
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeNoProfile || len(names) == 1 {
+		return st, nil, err
+	}
+	if st, err = client.Status(c.Context); err != nil {
+		return st, nil, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(st.Profiles, func(p supervisor.ProfileStatus) bool { return p.Name == name }) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == len(names) {
+		return st, nil, noSuch(unknown, len(names))
+	}
+	st.Profiles = slices.DeleteFunc(st.Profiles, func(p supervisor.ProfileStatus) bool { return !slices.Contains(names, p.Name) })
+	return st, unknown, nil
+}
+
+// noSuch is the error of names that are no profile's, of so many that were
+// given.
+func noSuch(unknown []string, given int) error {
+	if len(unknown) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, name := range unknown {
+		lines = append(lines, "no such profile: "+shown(name))
+	}
+	code := exitPartly
+	if len(unknown) == given {
+		code = exitNoProfile
+	}
+	return &failure{errors.New(strings.Join(lines, "\n")), "rcsupervisor status", code}
 }
 
 // statusWithout shows what is wanted of profiles while no supervisor runs.
@@ -91,17 +133,28 @@ func statusWithout(c *cli.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	st := supervisor.Status{Profiles: []supervisor.ProfileStatus{}}
-	for _, r := range snap.Profiles {
-		if c.NArg() == 0 || slices.ContainsFunc(c.Args().Slice(), func(arg string) bool { return matches(arg, r.Name) }) {
-			st.Profiles = append(st.Profiles, supervisor.Wanted(r, ledger))
+	args := c.Args().Slice()
+	var unknown []string
+	for _, arg := range args {
+		if !slices.ContainsFunc(snap.Profiles, func(r profile.Reading) bool { return matches(arg, r.Name) }) {
+			unknown = append(unknown, arg)
 		}
 	}
-	if c.Bool("json") {
-		return printJSON(s, st)
+	if len(args) > 0 && len(unknown) == len(args) {
+		return noSuch(unknown, len(args))
 	}
-	printStatus(s, st)
-	return nil
+	st := supervisor.Status{Profiles: []supervisor.ProfileStatus{}}
+	for _, r := range snap.Profiles {
+		if len(args) > 0 && !slices.ContainsFunc(args, func(arg string) bool { return matches(arg, r.Name) }) {
+			continue
+		}
+		if len(args) == 1 && args[0] == r.Name && !c.Bool("json") {
+			explain(s, supervisor.ExplainWanted(r, ledger))
+			return nil
+		}
+		st.Profiles = append(st.Profiles, supervisor.Wanted(r, ledger))
+	}
+	return showStatus(c, s, st)
 }
 
 func matches(arg, name string) bool {
@@ -112,28 +165,54 @@ func matches(arg, name string) bool {
 // watchStatus shows the table, and then a line for each change: one that is the
 // truth within a second of what happened.
 func watchStatus(c *cli.Context, s streams, client *control.Client, names []string) error {
-	shown := make(map[string]string)
-	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
-	return remote(client.Watch(c.Context, func(u control.Update) error {
+	w := &watching{s: s, names: names, shown: make(map[string]string)}
+	return remote(client.Watch(c.Context, names, func(u control.Update) error {
 		if c.Bool("json") {
-			return watchJSON(s, u, wanted)
+			return watchJSON(s, u, w.wanted)
 		}
-		switch {
-		case u.Snapshot != nil:
-			u.Snapshot.Profiles = slices.DeleteFunc(u.Snapshot.Profiles, func(p supervisor.ProfileStatus) bool { return !wanted(p.Name) })
-			printStatus(s, *u.Snapshot)
-			for _, p := range u.Snapshot.Profiles {
-				shown[p.Name] = gist(p)
-			}
-		case u.Profile != nil && wanted(u.Profile.Name) && shown[u.Profile.Name] != gist(*u.Profile):
-			shown[u.Profile.Name] = gist(*u.Profile)
-			fmt.Fprintf(s.out, "%s  %-16s %s\n", time.Now().Format(time.TimeOnly), u.Profile.Name, gist(*u.Profile))
-		case u.Gone != "" && wanted(u.Gone):
-			delete(shown, u.Gone)
-			fmt.Fprintf(s.out, "%s  %-16s gone\n", time.Now().Format(time.TimeOnly), u.Gone)
-		}
-		return nil
+		w.update(u, time.Now())
+		return s.lost()
 	}))
+}
+
+// A watching prints what changes.
+type watching struct {
+	s     streams
+	names []string // "" for all
+	shown map[string]string
+	long  int // columns of the longest name so far
+}
+
+func (w *watching) wanted(name string) bool {
+	return len(w.names) == 0 || slices.Contains(w.names, name)
+}
+
+func (w *watching) update(u control.Update, now time.Time) {
+	switch {
+	case u.Snapshot != nil:
+		u.Snapshot.Profiles = slices.DeleteFunc(u.Snapshot.Profiles, func(p supervisor.ProfileStatus) bool { return !w.wanted(p.Name) })
+		printStatus(w.s, *u.Snapshot)
+		w.long = nameWide(u.Snapshot.Profiles, widthOf(w.s.out))
+		for _, p := range u.Snapshot.Profiles {
+			w.shown[p.Name] = gist(p)
+		}
+	case u.Profile != nil && w.wanted(u.Profile.Name) && w.shown[u.Profile.Name] != gist(*u.Profile):
+		w.shown[u.Profile.Name] = gist(*u.Profile)
+		w.line(u.Profile.Name, paintedState(w.s, u.Profile.State), why(*u.Profile, now), now)
+	case u.Gone != "" && w.wanted(u.Gone):
+		delete(w.shown, u.Gone)
+		w.line(u.Gone, "gone", "", now)
+	}
+}
+
+// line prints one change in the columns of the table, but that when it was
+// stands in front.
+func (w *watching) line(name, state, why string, now time.Time) {
+	wide := widthOf(w.s.out)
+	w.long = min(max(w.long, cells(name)), max(16, wide-52))
+	rest := wide - len(time.TimeOnly) - w.long - stateWide - 3*between
+	line := now.Format(time.TimeOnly) + "  " + pad(cutMiddle(name, w.long), w.long+between) + state + cut(why, rest)
+	fmt.Fprintln(w.s.out, strings.TrimRight(line, " "))
 }
 
 func watchJSON(s streams, u control.Update, wanted func(string) bool) error {
@@ -151,34 +230,10 @@ func watchJSON(s streams, u control.Update, wanted func(string) bool) error {
 	return nil
 }
 
-// gist is what a person wants to know of a change.
+// gist is what makes a line of its own: not that time goes by.
 func gist(p supervisor.ProfileStatus) string {
-	parts := []string{string(p.State)}
-	switch {
-	case p.Reason == nil:
-	case p.State == healthcheck.Online || p.State == healthcheck.Connecting || p.State == healthcheck.Starting:
-		parts = append(parts, "after", *p.Reason)
-	default:
-		parts = append(parts, *p.Reason)
-	}
-	if p.Restarts > 0 {
-		parts = append(parts, restarts(p.Restarts))
-	}
-	if p.Flapping {
-		parts = append(parts, "flapping")
-	}
-	if p.Error != nil {
-		parts = append(parts, "("+printable(firstLine(*p.Error))+")")
-	}
-	if n := len(p.Pending); n > 0 {
-		parts = append(parts, fmt.Sprintf("[%d to accept]", n))
-	}
-	for _, w := range p.Warnings {
-		if w.Code != "pending" {
-			parts = append(parts, "!"+w.Code)
-		}
-	}
-	return strings.Join(parts, " ")
+	p.RetryAt = nil
+	return string(p.State) + " " + why(p, time.Time{})
 }
 
 func firstLine(s string) string {

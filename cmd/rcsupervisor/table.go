@@ -2,31 +2,39 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"rcsupervisor/healthcheck"
 	"rcsupervisor/internal/supervisor"
+	"rcsupervisor/profile"
 )
 
-// width is that of everything printed for people.
-const width = 80
+// The columns of the table of profiles that have a width of their own, each
+// with the two spaces after it: the state, and two ages.
+const (
+	stateWide = 12
+	ageWide   = 5
+	between   = 2
+)
+
+// nameWide is how many columns names have: enough for the longest, unless the
+// reason would have no room then.
+func nameWide(ps []supervisor.ProfileStatus, wide int) int {
+	long := len("NAME")
+	for _, p := range ps {
+		long = max(long, cells(p.Name))
+	}
+	return min(long, max(16, wide-52))
+}
 
 // printStatus prints the table of all profiles.
 func printStatus(s streams, st supervisor.Status) {
-	now := time.Now()
-	long := len("NAME")
-	for _, p := range st.Profiles {
-		long = max(long, len(p.Name))
-	}
-	long = min(long, 28)
-	format := fmt.Sprintf("%%-%ds  %%-12s  %%-5s  %%-5s  %%s\n", long)
-	rest := width - long - 12 - 5 - 5 - 4*2
-	fmt.Fprintf(s.out, format, "NAME", "STATE", "SINCE", "FRAME", "WHY")
-	for _, p := range st.Profiles {
-		line := fmt.Sprintf(format, cut(p.Name, long), p.State, age(p.Since, now), frameAge(p), cut(why(p, now), rest))
-		fmt.Fprintln(s.out, strings.TrimRight(line, " \n"))
+	if len(st.Profiles) > 0 {
+		printRows(s, st.Profiles)
+	} else if st.Supervisor == nil || len(st.Supervisor.Unnamed) == 0 {
+		s.word("there is no profile; the first: rcsupervisor add NAME --server URL")
 	}
 	if st.Supervisor == nil {
 		return
@@ -45,12 +53,45 @@ func printStatus(s streams, st supervisor.Status) {
 	}
 }
 
+func printRows(s streams, ps []supervisor.ProfileStatus) {
+	now, wide := time.Now(), widthOf(s.out)
+	long := nameWide(ps, wide)
+	rest := wide - long - stateWide - 2*ageWide - 4*between
+	row := func(name, state, since, frame, why string) {
+		line := pad(name, long+between) + state + pad(since, ageWide+between) + pad(frame, ageWide+between) + cut(why, rest)
+		fmt.Fprintln(s.out, strings.TrimRight(line, " "))
+	}
+	row("NAME", pad("STATE", stateWide+between), "SINCE", "FRAME", "WHY")
+	for _, p := range ps {
+		row(cutMiddle(p.Name, long), paintedState(s, p.State), age(p.Since, now), frameAge(p), why(p, now))
+	}
+}
+
+// paintedState is a state as wide as its column, on a terminal in the colour of
+// what it asks of people.
+func paintedState(s streams, state healthcheck.State) string {
+	text := pad(string(state), stateWide+between)
+	switch {
+	case state == healthcheck.Online:
+		return painted(s.out, green, text)
+	case waitsForPeople(state):
+		return painted(s.out, red, text)
+	case state == healthcheck.Off:
+		return text
+	}
+	return painted(s.out, yellow, text)
+}
+
 // why is the last column: why a profile is where it is, and what is wrong.
 func why(p supervisor.ProfileStatus, now time.Time) string {
 	var parts []string
 	quiet := p.State == healthcheck.Online || p.State == healthcheck.Connecting || p.State == healthcheck.Starting
-	if p.Reason != nil && !quiet {
+	switch {
+	case p.Reason == nil:
+	case !quiet:
 		parts = append(parts, *p.Reason)
+	case *p.Reason != string(healthcheck.Operator) && *p.Reason != string(healthcheck.Reload):
+		parts = append(parts, "after "+*p.Reason)
 	}
 	if p.RetryAt != nil && !quiet {
 		parts = append(parts, "again in "+healthcheck.Span(max(0, p.RetryAt.Sub(now))))
@@ -62,7 +103,7 @@ func why(p supervisor.ProfileStatus, now time.Time) string {
 		parts = append(parts, "catching up")
 	}
 	if p.Error != nil {
-		parts = append(parts, printable(firstLine(*p.Error)))
+		parts = append(parts, printable(withoutHome(firstLine(*p.Error), p)))
 	}
 	if n := len(p.Pending); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d to accept", n))
@@ -76,6 +117,16 @@ func why(p supervisor.ProfileStatus, now time.Time) string {
 		parts = append(parts, restarts(p.Restarts))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// withoutHome leaves out of a sentence where a profile's files are, of which
+// there is no room for more than the name.
+func withoutHome(text string, p supervisor.ProfileStatus) string {
+	if p.Home == nil {
+		return text
+	}
+	text = strings.ReplaceAll(text, filepath.Join(*p.Home, profile.Folder)+"/", "")
+	return strings.TrimPrefix(text, *p.Home+": ")
 }
 
 func restarts(n uint64) string {
@@ -111,8 +162,10 @@ func explain(s streams, e supervisor.Explained) {
 		}
 		row("bot", &bot)
 	}
-	since := age(p.Since, time.Now())
-	row("since", &since)
+	if p.Since != nil {
+		since := age(p.Since, time.Now())
+		row("since", &since)
+	}
 	if p.Agent.Kind != nil {
 		agent := *p.Agent.Kind
 		if p.Agent.State != nil {
@@ -138,9 +191,9 @@ func explain(s streams, e supervisor.Explained) {
 // wrapped prints a title and a text beside it, within the width.
 func wrapped(s streams, title, text string) {
 	const indent = 9
-	line := fmt.Sprintf("  %-*s", indent-2, title)
+	line, most := fmt.Sprintf("  %-*s", indent-2, title), min(width, widthOf(s.out))
 	for word := range strings.FieldsSeq(text) {
-		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width && strings.TrimSpace(line) != "" && len(line) > indent {
+		if cells(line)+1+cells(word) > most && strings.TrimSpace(line) != "" && len(line) > indent {
 			fmt.Fprintln(s.out, line)
 			line = strings.Repeat(" ", indent)
 		}
@@ -174,13 +227,4 @@ func brief(d time.Duration) string {
 		return fmt.Sprintf("%dh", d/time.Hour)
 	}
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
-}
-
-// cut is s in at most n characters.
-func cut(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	r := []rune(s)
-	return string(r[:max(0, n-1)]) + "…"
 }

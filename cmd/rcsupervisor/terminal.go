@@ -22,8 +22,17 @@ import (
 // the passphrase is asked on /dev/tty, since what is piped in is a token.
 
 func isTerminal(v any) bool {
-	f, ok := v.(*os.File)
+	f, ok := fileOf(v)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// fileOf is the file that a stream is, if it is one.
+func fileOf(v any) (*os.File, bool) {
+	if s, ok := v.(*spoken); ok {
+		v = s.to
+	}
+	f, ok := v.(*os.File)
+	return f, ok
 }
 
 // askHidden asks one question and reads one line, which is not shown. Ctrl-C
@@ -163,7 +172,7 @@ func identityOptions(c *cli.Context) sealed.Options {
 		c.App.Metadata[key] = ask
 	}
 	o := sealed.Options{File: c.String("identity"), Passphrase: ask}
-	if fd := c.Int("identity-fd"); fd >= 0 {
+	if fd := identityFD(c); fd >= 0 {
 		o.FD = &fd
 	}
 	return o

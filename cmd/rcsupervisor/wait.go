@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -61,7 +62,20 @@ func stateNames() string {
 
 // waitFor waits for all at once and tells which are where they should be.
 func waitFor(c *cli.Context, s streams, client *control.Client, names []string, state healthcheck.State) error {
-	now, err := await(c.Context, client, names, state, c.Duration("timeout"), false)
+	w := &waiting{out: s.err}
+	defer w.done()
+	w.say(fmt.Sprintf("waiting until %d are %s", len(names), state))
+	now, err := await(c.Context, client, names, c.Duration("timeout"), func(now map[string]healthcheck.State) bool {
+		there := 0
+		for _, name := range names {
+			if now[name] == state {
+				there++
+			}
+		}
+		w.say(fmt.Sprintf("%d of %d are %s", there, len(names), state))
+		return there == len(names)
+	})
+	w.done()
 	if err != nil {
 		return remote(err)
 	}
@@ -101,29 +115,30 @@ func waitsForPeople(s healthcheck.State) bool {
 	return s == healthcheck.NeedsToken || s == healthcheck.NeedsConfig || s == healthcheck.Held
 }
 
-// await returns the states of profiles once all are in the wanted one, or the
-// time is over; with stuck also once all others wait for people.
-func await(ctx context.Context, client *control.Client, names []string, state healthcheck.State, timeout time.Duration, stuck bool) (map[string]healthcheck.State, error) {
+// await returns the states of profiles once enough says so, or the time is
+// over. enough is asked after each change.
+func await(ctx context.Context, client *control.Client, names []string, timeout time.Duration, enough func(map[string]healthcheck.State) bool) (map[string]healthcheck.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	now := make(map[string]healthcheck.State)
-	err := client.Watch(ctx, func(u control.Update) error {
+	err := client.Watch(ctx, names, func(u control.Update) error {
+		before := maps.Clone(now)
 		switch {
 		case u.Snapshot != nil:
 			for _, p := range u.Snapshot.Profiles {
-				now[p.Name] = p.State
+				if slices.Contains(names, p.Name) {
+					now[p.Name] = p.State
+				}
 			}
-		case u.Profile != nil:
+		case u.Profile != nil && slices.Contains(names, u.Profile.Name):
 			now[u.Profile.Name] = u.Profile.State
 		case u.Gone != "":
 			delete(now, u.Gone)
 		}
-		for _, name := range names {
-			if now[name] != state && !(stuck && waitsForPeople(now[name])) {
-				return nil
-			}
+		if (u.Snapshot != nil || !maps.Equal(before, now)) && enough(now) {
+			return errEnough
 		}
-		return errEnough
+		return nil
 	})
 	if errors.Is(err, errEnough) || ctx.Err() != nil {
 		return now, nil
@@ -131,9 +146,12 @@ func await(ctx context.Context, client *control.Client, names []string, state he
 	return now, err
 }
 
-// awaitOne is await for one profile, as an error.
+// awaitOne waits until one profile is in a state, and not once it waits for
+// people.
 func awaitOne(ctx context.Context, client *control.Client, name string, state healthcheck.State, timeout time.Duration) error {
-	now, err := await(ctx, client, []string{name}, state, timeout, true)
+	now, err := await(ctx, client, []string{name}, timeout, func(now map[string]healthcheck.State) bool {
+		return now[name] == state || waitsForPeople(now[name])
+	})
 	if err == nil && now[name] != state {
 		err = &control.Error{
 			Code: control.CodeFailed, Message: name + " is " + string(now[name]),

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -86,7 +87,7 @@ func TestEvents(t *testing.T) {
 	updates := make(chan Update, 100)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- p.client.Watch(t.Context(), func(u Update) error {
+		ended <- p.client.Watch(t.Context(), nil, func(u Update) error {
 			updates <- u
 			return nil
 		})
@@ -120,6 +121,55 @@ func TestEvents(t *testing.T) {
 	if err := <-ended; code(err) != CodeNotRunning {
 		t.Errorf("the stream ended with %v", err)
 	}
+}
+
+// Who waits for one profile hears of that one alone, and of one that comes
+// later.
+func TestEventsOfSome(t *testing.T) {
+	p := newPost(t, map[string]int{"ada": os.Geteuid(), "bob": os.Geteuid()})
+	p.state("ada", healthcheck.NeedsToken)
+	p.state("bob", healthcheck.NeedsToken)
+	enough := errors.New("enough")
+	err := p.client.Watch(t.Context(), []string{"bob", "carol"}, func(u Update) error {
+		switch {
+		case u.Snapshot != nil:
+			if got := names(*u.Snapshot); len(got) != 1 || got[0] != "bob" {
+				t.Errorf("the snapshot is of %q", got)
+			}
+			p.must(p.client.Do(t.Context(), "stop", "ada", nil, nil))
+			p.home("carol", os.Geteuid(), "agent: {kind: echo}\n")
+		case u.Profile != nil && u.Profile.Name == "carol":
+			return enough
+		case u.Profile != nil && u.Profile.Name == "ada":
+			t.Error("an event of ada")
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) {
+		t.Error(err)
+	}
+}
+
+// Who follows a log is told why no more comes.
+func TestALogThatEnds(t *testing.T) {
+	p := newPost(t, map[string]int{"ada": os.Geteuid(), "bob": os.Geteuid()})
+	p.state("ada", healthcheck.NeedsToken)
+	p.state("bob", healthcheck.NeedsToken)
+	follow := func(name string, then func()) error {
+		var once sync.Once
+		return p.client.Logs(t.Context(), name, 0, true, func(supervisor.Line) error {
+			once.Do(then)
+			return nil
+		})
+	}
+	err := follow("ada", func() { p.must(os.RemoveAll(filepath.Join(p.dir, "root", "profiles", "ada"))) })
+	if code(err) != CodeNoProfile {
+		t.Errorf("the profile went: %v", err)
+	}
+	if err := follow("bob", func() { go p.end() }); code(err) != CodeNotRunning {
+		t.Errorf("the supervisor ended: %v", err)
+	}
+	p.end()
 }
 
 // The log can be followed.
@@ -183,9 +233,11 @@ func TestOddRequests(t *testing.T) {
 		{"POST", "/v1/profiles/ada/echo", strings.Repeat("x", maxBody+1), 400, CodeUsage},
 		{"POST", "/v1/profiles/..%2f..%2fetc/stop", ``, 404, CodeNoProfile},
 		{"POST", "/v1/profiles/%00/stop", ``, 404, CodeNoProfile},
-		{"GET", "/v1/profiles/ada/stop", ``, 400, CodeUsage},
-		{"GET", "/", ``, 400, CodeUsage},
-		{"DELETE", "/v1/status", ``, 400, CodeUsage},
+		{"GET", "/v1/profiles/ada/stop", ``, 404, CodeUsage},
+		{"GET", "/", ``, 404, CodeUsage},
+		{"DELETE", "/v1/status", ``, 404, CodeUsage},
+		{"GET", "/v1/profiles/ada/logs?after=x", ``, 400, CodeUsage},
+		{"GET", "/v1/profiles/ada/logs?after=-1", ``, 400, CodeUsage},
 		{"GET", "/v1/status?name=nobody", ``, 404, CodeNoProfile},
 		{"POST", "/v1/profiles/ada/suspend", `{"reason":"` + strings.Repeat("x", 300) + `"}`, 400, CodeUsage},
 	} {

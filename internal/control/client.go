@@ -136,7 +136,8 @@ func (c *Client) open(ctx context.Context, method, path string, args any) (*http
 }
 
 // Logs calls each for the lines of a profile's log with numbers over after; with
-// follow also for those that come, until ctx ends or the profile is gone.
+// follow also for those that come, until ctx ends. That the profile is gone, or
+// the supervisor, is an error then.
 func (c *Client) Logs(ctx context.Context, name string, after uint64, follow bool, each func(supervisor.Line) error) error {
 	path := fmt.Sprintf("/v1/profiles/%s/logs?after=%d", url.PathEscape(name), after)
 	if follow {
@@ -151,8 +152,11 @@ func (c *Client) Logs(ctx context.Context, name string, after uint64, follow boo
 	for {
 		var l supervisor.Line
 		if err := d.Decode(&l); err != nil {
-			if err == io.EOF || ctx.Err() != nil {
+			if err == io.EOF && !follow || ctx.Err() != nil {
 				return nil
+			}
+			if _, there := c.Status(ctx, name); err == io.EOF && there != nil {
+				return there
 			}
 			return &Error{CodeNotRunning, "the supervisor has ended", "rcsupervisor run"}
 		}
@@ -173,10 +177,11 @@ type Update struct {
 // maxEvent bounds one event: a snapshot of thousands of profiles.
 const maxEvent = 64 << 20
 
-// Watch calls each for a snapshot and then for each change, until it returns an
-// error, which is returned, or ctx ends, which is none.
-func (c *Client) Watch(ctx context.Context, each func(Update) error) error {
-	resp, err := c.open(ctx, "GET", "/v1/events", nil)
+// Watch calls each for a snapshot and then for each change, of the profiles
+// named or of all, until it returns an error, which is returned, or ctx ends,
+// which is none.
+func (c *Client) Watch(ctx context.Context, names []string, each func(Update) error) error {
+	resp, err := c.open(ctx, "GET", "/v1/events?"+url.Values{"name": names}.Encode(), nil)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,18 +70,13 @@ func newPost(t *testing.T, owners map[string]int, more ...Verb) *post {
 	go func() { served <- server.Serve(ctx, l) }()
 	p.client, err = Dial(t.Context(), p.socket)
 	p.must(err)
-	ended := false
-	p.end = func() {
-		if ended {
-			return
-		}
-		ended = true
+	p.end = sync.OnceFunc(func() {
 		p.client.Close()
 		cancel()
 		if err := errors.Join(<-ran, <-served, state.Close()); err != nil {
 			t.Error(err)
 		}
-	}
+	})
 	t.Cleanup(p.end)
 	<-p.super.Ready()
 	return p
@@ -224,6 +220,15 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	if _, err := p.as(ada).open(t.Context(), "GET", "/debug", nil); code(err) != CodeRefused {
 		t.Errorf("ada sees /debug: %v", err)
+	}
+	// What is wrong with another's home is not an owner's to know.
+	p.home("bob", bob, "agent: {kind: eco}\n")
+	for uid, want := range map[int]bool{0: false, ada: true, bob: false} {
+		r, err := p.as(uid).Reload(t.Context())
+		st, err2 := p.as(uid).Status(t.Context())
+		if err != nil || err2 != nil || r.OK != want || st.Supervisor.Reload.OK != want || uid == ada && r.Error != "" {
+			t.Errorf("uid %d reloads: %+v %v, and is told %+v %v", uid, r, err, st.Supervisor.Reload, err2)
+		}
 	}
 	own, err := p.as(ada).Status(t.Context())
 	if err != nil || own.Supervisor.Identity != nil || len(own.Supervisor.Unnamed) > 0 {

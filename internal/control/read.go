@@ -1,10 +1,13 @@
 package control
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"runtime/pprof"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,15 +39,18 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 	send(w, http.StatusOK, s.config.Supervisor.Plan(peerOf(r.Context()).Viewer()))
 }
 
-// reload looks at all homes now. For somebody who is no administrator that is
-// all he is told.
+// reload looks at all homes now. Somebody who is no administrator is told only
+// whether his own can be used.
 func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	peer := peerOf(r.Context())
 	err := s.config.Supervisor.Rescan(r.Context())
 	s.note(peer, "reload", "", "", nil)
 	reply := ReloadReply{OK: err == nil}
-	if err != nil && peer.Admin() {
+	switch {
+	case err != nil && peer.Admin():
 		reply.Error = err.Error()
+	case err != nil: // of others' homes he is told nothing
+		reply.OK = s.config.Supervisor.Sound(peer.Viewer())
 	}
 	send(w, http.StatusOK, reply)
 }
@@ -59,7 +65,11 @@ type ReloadReply struct {
 // object to a line.
 func (s *Server) logs(w http.ResponseWriter, r *http.Request) {
 	viewer, name := peerOf(r.Context()).Viewer(), r.PathValue("name")
-	after, _ := strconv.ParseUint(r.URL.Query().Get("after"), 10, 64)
+	after, err := strconv.ParseUint(cmp.Or(r.URL.Query().Get("after"), "0"), 10, 64)
+	if err != nil {
+		fail(w, Usage("after is the number of a line", "rcsupervisor logs --help"))
+		return
+	}
 	lines, more, ok := s.config.Supervisor.Lines(viewer, name, after)
 	if !ok {
 		fail(w, noProfile(name))
@@ -115,7 +125,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	changes := super.Listen()
 	defer changes.Close()
 	out := newStream(w, "text/event-stream")
-	st, _ := super.Status(viewer)
+	names := r.URL.Query()["name"]
+	st, _ := super.Status(viewer, names...)
 	seen := make(map[string]bool, len(st.Profiles))
 	for _, p := range st.Profiles {
 		seen[p.Name] = true
@@ -128,7 +139,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	for {
 		select {
 		case <-changes.C():
-			if s.tell(out, viewer, changes.Take(), seen) != nil || out.flush() != nil {
+			if s.tell(out, viewer, among(changes.Take(), names), seen) != nil || out.flush() != nil {
 				return
 			}
 			if !s.pause(r, eventsEvery) {
@@ -144,6 +155,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// among leaves of what has changed what was asked for, and the supervisor.
+func among(changed map[string]struct{}, names []string) map[string]struct{} {
+	if len(names) > 0 {
+		maps.DeleteFunc(changed, func(name string, _ struct{}) bool { return name != "" && !slices.Contains(names, name) })
+	}
+	return changed
 }
 
 // tell sends what has changed.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rcsupervisor/internal/supervisor"
+	"rcsupervisor/profile"
 )
 
 // Config is what a server answers with.
@@ -94,7 +95,7 @@ func (s *Server) routes() http.Handler {
 		mux.HandleFunc(pattern, s.notOurs(s.admin(h)))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		fail(w, &Error{CodeUsage, "there is nothing at " + r.Method + " " + r.URL.Path, "rcsupervisor --help"})
+		send(w, http.StatusNotFound, body{&Error{CodeUsage, "there is nothing at " + r.Method + " " + quote(r.URL.Path), "rcsupervisor --help"}})
 	})
 	return mux
 }
@@ -152,7 +153,7 @@ func (s *Server) verb(w http.ResponseWriter, r *http.Request) {
 func (s *Server) carryOut(ctx context.Context, verb Verb, c Call) (any, error) {
 	_, there := s.config.Supervisor.Profile(c.Peer.Viewer(), c.Profile)
 	switch {
-	case !there && !(verb.Unknown && c.Peer.Admin()):
+	case !there && !(verb.Unknown && c.Peer.Admin() && (c.Profile == AllNames || profile.ValidName(c.Profile))):
 		return nil, noProfile(c.Profile)
 	case verb.Admin && !c.Peer.Admin():
 		return nil, &Error{CodeRefused, verb.Name + " is for root and the supervisor's user", askAdmin}
@@ -169,13 +170,18 @@ func (s *Server) carryOut(ctx context.Context, verb Verb, c Call) (any, error) {
 // askAdmin is what is told whom the verb that would help is not for.
 const askAdmin = "ask an administrator"
 
+// AllNames stands in a name's place for what is asked of all profiles at once.
+const AllNames = "-"
+
+// noProfile says that there is none of that name, to whom it may not be known
+// or who made it up: it is shown, never repeated as it is.
 func noProfile(name string) *Error {
 	return &Error{CodeNoProfile, "no such profile: " + quote(name), "rcsupervisor status"}
 }
 
 // note writes the audit line of an act.
 func (s *Server) note(peer Peer, verb, name, detail string, err error) {
-	act := Act{Time: time.Now(), UID: peer.UID, PID: peer.PID, Verb: verb, Profile: cut(name, 64), Detail: detail, Outcome: "done"}
+	act := Act{Time: time.Now(), UID: peer.UID, PID: peer.PID, Verb: verb, Profile: quote(name), Detail: detail, Outcome: "done"}
 	if err != nil {
 		e := errorOf(err)
 		act.Outcome, act.Error = e.Code, e.Message

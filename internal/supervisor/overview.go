@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"rcsupervisor/healthcheck"
@@ -102,17 +103,21 @@ func (s *Supervisor) Explain(v Viewer, name string) (e Explained, ok bool) {
 	if k == nil || !v.Sees(k.view.Load().owner) {
 		return e, false
 	}
-	now, w := time.Now(), k.view.Load()
-	a := healthcheck.Explain(w.history, w.facts(v.All), now)
-	p := w.status(now, v.All)
+	return k.view.Load().explain(time.Now(), v.All), true
+}
+
+// explain is what a person is told of a profile.
+func (v *view) explain(now time.Time, all bool) Explained {
+	a := healthcheck.Explain(v.history, v.facts(all), now)
+	p := v.status(now, all)
 	why := a.Why
-	if w.history.Reason == healthcheck.Suspended && w.why != "" {
-		why += " (" + w.why + ")"
+	if v.history.Reason == healthcheck.Suspended && v.why != "" {
+		why += " (" + v.why + ")"
 	}
-	if w.fault != "" {
-		why += " Its files as they are now can't be used, and the last good go on: " + w.fault
+	if v.fault != "" {
+		why += " Its files as they are now can't be used, and the last good go on: " + v.fault
 	}
-	return Explained{Profile: p, What: a.What, Why: text(why), Next: text(a.Next), When: text(a.When), Action: p.Action}, true
+	return Explained{Profile: p, What: a.What, Why: text(why), Next: text(a.Next), When: text(a.When), Action: p.Action}
 }
 
 // Profile is the status of one profile, for a viewer.
@@ -147,6 +152,11 @@ func (s *Supervisor) Home(name string) string {
 	return ""
 }
 
+// Sound reports whether the files of all that a viewer may see can be used.
+func (s *Supervisor) Sound(v Viewer) bool {
+	return !slices.ContainsFunc(s.views(v), func(w *view) bool { return w.readErr != "" || w.fault != "" })
+}
+
 // views are those a viewer may see, by name.
 func (s *Supervisor) views(v Viewer) []*view {
 	var views []*view
@@ -172,11 +182,11 @@ func (s *Supervisor) own(v Viewer) SupervisorStatus {
 		st.Inotify = "polling"
 	}
 	if !v.All {
-		st.Reload.Error = nil
+		st.Reload.OK, st.Reload.Error = s.Sound(v), nil // of others' homes nothing
 		return st
 	}
 	if id, err := s.config.Keys.Identity(); err == nil {
-		st.Identity = text(id.Source())
+		st.Identity = text(strings.TrimPrefix(id.Source(), "identity "))
 	}
 	st.Problems = append(st.Problems, around.Problems...)
 	if t := s.registry.trouble(); t != "" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"rcsupervisor/channel"
@@ -141,7 +142,7 @@ func (v *view) status(now time.Time, all bool) ProfileStatus {
 	s := ProfileStatus{
 		Name: v.name, Home: text(v.home), State: h.State, Reason: text(string(h.Reason)), Since: instant(h.Since), RetryAt: instant(h.RetryAt),
 		Restarts: h.Restarts, Server: text(v.start.Credentials.Server), UserID: text(v.start.Credentials.UserID),
-		Error: text(cmp.Or(v.fault, v.error(h, all))), Action: text(cmp.Or(v.faultTry, advice.Action)), Flapping: h.Flapping,
+		Error: text(cmp.Or(v.fault, v.error(h, all))), Action: text(v.action(h, advice, all)), Flapping: h.Flapping,
 		Pending: []string{}, Warnings: slices.Clone(v.warnings), Agent: AgentStatus{Kind: text(v.kind)},
 	}
 	if v.run > 0 {
@@ -162,6 +163,23 @@ func (v *view) status(now time.Time, all bool) ProfileStatus {
 	}
 	return s
 }
+
+// action is the command that mends it, for whom it is told: the server is known
+// here, and who suspended a profile is not its owner.
+func (v *view) action(h healthcheck.History, advice healthcheck.Advice, all bool) string {
+	if h.Reason == healthcheck.Suspended && !all {
+		return askAdministrator
+	}
+	action := cmp.Or(v.faultTry, advice.Action)
+	if server := v.start.Credentials.Server; server != "" {
+		action = strings.Replace(action, "--server URL", "--server "+server, 1)
+	}
+	return action
+}
+
+// askAdministrator is what an owner can do where only root and the supervisor's
+// user may act.
+const askAdministrator = "ask an administrator"
 
 // error is the sentence behind the reason. That of a duplicate names the other
 // profile.
@@ -215,6 +233,29 @@ func instant(t time.Time) *time.Time {
 // Wanted is the status of a profile while no supervisor runs: off, with what
 // the ledger, which may be nil, says is wanted of it.
 func Wanted(r profile.Reading, ledger *profile.Ledger) ProfileStatus {
+	v := unrun(r, ledger)
+	s := v.status(time.Time{}, true)
+	if v.idle() {
+		s.Action = text("rcsupervisor run")
+	}
+	return s
+}
+
+// ExplainWanted is Explain while no supervisor runs.
+func ExplainWanted(r profile.Reading, ledger *profile.Ledger) Explained {
+	v := unrun(r, ledger)
+	e := v.explain(time.Time{}, true)
+	e.Profile = Wanted(r, ledger)
+	e.Action = e.Profile.Action
+	if v.idle() {
+		e.Why, e.Next, e.When = text("No supervisor runs."), text("It starts."), text("when the supervisor does")
+		e.What = r.Name + " is off."
+	}
+	return e
+}
+
+// unrun is the view of a profile that no supervisor keeps.
+func unrun(r profile.Reading, ledger *profile.Ledger) *view {
 	h := healthcheck.New(time.Time{})
 	e := profile.Entry{Wanted: true}
 	if ledger != nil {
@@ -223,20 +264,19 @@ func Wanted(r profile.Reading, ledger *profile.Ledger) ProfileStatus {
 		}
 	}
 	enabled := r.Err != nil || r.Settings.Enabled
-	v := view{name: r.Name, home: r.Home, owner: r.Owner, history: h, kind: r.Settings.Agent.Kind, why: e.Reason}
+	v := &view{name: r.Name, home: r.Home, owner: r.Owner, history: h, kind: r.Settings.Agent.Kind, why: e.Reason}
+	v.start.Credentials.Server, v.start.Credentials.UserID = e.Server, e.Bot
 	switch rest := healthcheck.Resting(enabled, e.Wanted, e.Suspended); {
 	case rest != "":
 		_, v.history = h.Stop(rest, time.Time{})
 	case r.Err != nil:
 		_, v.history = healthcheck.Next(h, healthcheck.Ended{Reason: healthcheck.BadConfig, Detail: r.Err.Error(), Over: true}, time.Time{}, nil)
 	}
-	s := v.status(time.Time{}, true)
-	s.Server, s.UserID = text(e.Server), text(e.Bot)
-	if s.State == healthcheck.Off && s.Reason == nil {
-		s.Action = text("rcsupervisor run")
-	}
-	return s
+	return v
 }
+
+// idle reports whether a profile that no supervisor keeps is off for that alone.
+func (v *view) idle() bool { return v.history.State == healthcheck.Off && v.history.Reason == "" }
 
 // home is where the profile's home lies, for any goroutine.
 func (k *keeper) home() string { return k.view.Load().home }
