@@ -175,6 +175,9 @@ func (in *intake) lead(h heard) {
 	}
 	if h.live && h.message.Sender.ID == in.life.userID {
 		in.life.desk.Heard(h.message.RoomID, h.message.ID, h.message.Sent.Time)
+		if h.message.Touched.Has(chat.TouchRewritten) {
+			in.life.desk.Rewritten(h.message.RoomID, h.message.ID)
+		}
 	}
 	if h.caughtUp {
 		h.message = p.latest(h.message)

@@ -211,6 +211,9 @@ func (m *missed) worth(msg chat.Message) catchup.Worth {
 		Self: m.rules.self, Policy: m.rules.policy, Room: m.facts[msg.RoomID], CaughtUp: true, Now: m.asOf,
 	})
 	in := m.life.intake
+	if v.Step == gate.StepOwn && msg.Touched.Has(chat.TouchRewritten) {
+		m.life.desk.Rewritten(msg.RoomID, msg.ID)
+	}
 	switch {
 	case v.Action == gate.Ignore:
 		return catchup.Nothing

@@ -69,6 +69,60 @@ func somebodyElseWritesIntoAMessage(t *testing.T) {
 	})
 }
 
+// Nor is a request decided that shows something else than it did: a moderator
+// who puts a harmless command in its place has it refused, and the request shows
+// again what it was.
+func TestARequestThatSomebodyElseRewrote(t *testing.T) {
+	for name, rewrite := range map[string]func(h *house, m pretend.Message, text string){
+		"live": func(h *house, m pretend.Message, text string) {
+			h.server.Edit(m.ID, h.stranger, text)
+			h.rest()
+		},
+		"while the bot was away": func(h *house, m pretend.Message, text string) {
+			h.away(2*time.Second, func() { h.server.Edit(m.ID, h.stranger, text) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newScripted()
+			inBubble(t, pretend.V9, func(h *house) {
+				turn := h.asking(a)
+				m, yes, _ := h.request(h.den)
+				h.pass(time.Second)
+				rewrite(h, m, strings.Replace(m.Text, "rm -rf build", "ls", 1))
+				h.pass(3 * time.Second)
+				h.say(h.owner, h.den, yes)
+				h.pass(3 * time.Second)
+				wantDecided(h, turn, "p1=")
+				text := h.present(m)
+				if !strings.Contains(text, "rm -rf build") || !strings.Contains(text, "somebody changed") || strings.Contains(text, yes) {
+					h.t.Errorf("it shows\n%s", text)
+				}
+				turn.answer("done")
+				h.pass(time.Second)
+			}, withScript(a))
+		})
+	}
+}
+
+// A reaction to a request, a reply in its thread, and its being changed by
+// others elsewhere leave it as it is.
+func TestARequestThatIsMerelyTouched(t *testing.T) {
+	a := newScripted()
+	inBubble(t, pretend.V9, func(h *house) {
+		turn := h.asking(a)
+		m, yes, _ := h.request(h.den)
+		h.server.React(m.ID, h.member, ":+1:")
+		h.say(h.member, h.den, "what is that?", pretend.SayOptions{Thread: m.ID})
+		h.server.Edit(h.say(h.member, h.den, m.Text).ID, h.stranger, "not a request")
+		h.pass(3 * time.Second)
+		h.say(h.owner, h.den, yes)
+		h.pass(time.Second)
+		wantDecided(h, turn, "p1=allow")
+		turn.answer("done")
+		h.pass(time.Second)
+	}, withScript(a))
+}
+
 // The same of a message that is held back behind those that were missed: what
 // its sender wrote is asked, or nothing.
 func TestWhatSomebodyElseWroteIntoAHeldMessage(t *testing.T) {

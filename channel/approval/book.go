@@ -46,6 +46,7 @@ const (
 	Ended        Why = "ended"        // its turn did
 	Unshown      Why = "unshown"      // it could not be posted
 	Unsent       Why = "unsent"       // the file that shows it could not be sent
+	Rewritten    Why = "rewritten"    // somebody else has changed what is shown of it
 )
 
 // A state of a request.
@@ -226,7 +227,7 @@ func (b *Book) Close(name string, why Why, at Moment) []Effect {
 	}
 	var then []Effect
 	switch why {
-	case Expired, Unshown, Unsent:
+	case Expired, Unshown, Unsent, Rewritten:
 		then = append(then, Decide{Name: name})
 	}
 	if r.state == waiting {

@@ -187,6 +187,32 @@ func (d *Desk) Heard(room, id string, sent time.Time) {
 	}
 }
 
+// Rewritten takes note that somebody else has changed, or taken away, a message
+// of the bot's own. A request that it shows is refused: what was decided about
+// what stands there now would be decided about something else.
+func (d *Desk) Rewritten(room, id string) {
+	for _, r := range *d.seen.Load() {
+		if r.Closed.IsZero() && r.Room == room {
+			d.act(func(at Moment) []Effect {
+				if r := d.book.find(r.ID); r != nil && d.shows(r, id) {
+					return d.book.Close(r.name, Rewritten, at)
+				}
+				return nil
+			})
+		}
+	}
+}
+
+// shows reports whether a message is one of a request's texts.
+func (d *Desk) shows(r *request, id string) bool {
+	for p := r.place; p.Index >= 0; p.Index-- {
+		if d.config.ID(p) == id {
+			return true
+		}
+	}
+	return false
+}
+
 // Requests are what the gate has to know of a conversation.
 func (d *Desk) Requests(room, thread string) []gate.Request {
 	var here []gate.Request

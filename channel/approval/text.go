@@ -47,6 +47,8 @@ func undecided(why Why) string {
 		return "Refused, because the agent ended."
 	case Restarted:
 		return "Expired: I was restarted, so it was refused."
+	case Rewritten:
+		return "Refused, because somebody changed what I had written here. It is as it was now."
 	case Withdrawn:
 		return "No longer open: the agent went on without an answer."
 	}
