@@ -44,7 +44,7 @@ only with --force.`,
 			jsonFlag(),
 		},
 		OnUsageError: usageError,
-		Action:       func(c *cli.Context) error { return add(c, s) },
+		Action:       func(c *cli.Context) error { return again(c, add(c, s)) },
 	}
 }
 
@@ -54,10 +54,13 @@ func add(c *cli.Context, s streams) error {
 		return usage(errors.New("add takes the name of a profile"), "rcsupervisor add NAME --server URL")
 	}
 	if !profile.ValidName(name) {
-		return usage(errors.New("that can't be a profile's name: a-z, 0-9, _ and -, 64 at most, beginning with a letter or digit"), "rcsupervisor add NAME --server URL")
+		return badName(name)
 	}
 	if c.String("server") == "" {
 		return usage(errors.New("on which server? --server is missing"), "rcsupervisor add "+shown(name)+" --server https://chat.example.org")
+	}
+	if err := tokenInFlag(c); err != nil {
+		return err
 	}
 	a := enroll.Addition{
 		Server: c.String("server"), UserID: c.String("user-id"), OwnerID: c.String("owner-id"),
@@ -179,6 +182,9 @@ func fill(a *enroll.Addition, text string) error {
 	}
 	if a.UserID == "" {
 		a.UserID = found.UserID
+	}
+	if a.UserID == "" && found.Token == "" && len(strings.Fields(text)) > 1 {
+		return usage(errors.New("there is neither a user id nor a token in what was given"), "rcsupervisor add NAME --server URL --user-id ID --token-file FILE")
 	}
 	a.Token = enroll.Plain{Secret: sealed.NewSecret(token)}
 	if a.UserID == "" && token != "" {

@@ -31,7 +31,7 @@ opened; nothing else in the file changes. It may be repeated at any time.
 			jsonFlag(),
 		},
 		OnUsageError: usageError,
-		Action:       func(c *cli.Context) error { return importBot(c, s) },
+		Action:       func(c *cli.Context) error { return again(c, importBot(c, s)) },
 	}
 }
 

@@ -92,6 +92,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"fails":    scriptFails,
 			"works":    scriptWorks,
+			"tries":    scriptTries,
 			"break":    scriptBreak,
 			"revoke":   scriptRevoke,
 			"roles":    scriptRoles,
@@ -203,6 +204,18 @@ func scriptWorks(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("use fails")
 	}
 	ts.Check(ts.Exec("rcsupervisor", args...))
+	noSecret(ts)
+}
+
+// scriptTries does what the last error said to try, which has to work as it
+// stands there.
+func scriptTries(ts *testscript.TestScript, _ bool, _ []string) {
+	lines := strings.Split(strings.TrimSuffix(ts.ReadFile("stderr"), "\n"), "\n")
+	command, ok := strings.CutPrefix(lines[len(lines)-1], "try: ")
+	if !ok {
+		ts.Fatalf("nothing was said to try")
+	}
+	ts.Check(ts.Exec("sh", "-c", command))
 	noSecret(ts)
 }
 

@@ -34,7 +34,7 @@ token is proved before it is sealed.
 			jsonFlag(),
 		},
 		OnUsageError: usageError,
-		Action:       func(c *cli.Context) error { return secret(c, s) },
+		Action:       func(c *cli.Context) error { return again(c, secret(c, s)) },
 	}
 }
 

@@ -3,7 +3,6 @@ package enroll
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -22,7 +21,7 @@ type Addition struct {
 	Token     Plain    `json:"token"`
 	Agent     string   `json:"agent,omitempty"`     // agent.kind of a new channel.yaml; "" for echo
 	Command   []string `json:"command,omitempty"`   // agent.command of a new channel.yaml
-	OwnerID   string   `json:"owner_id,omitempty"`  // the first owner's user id; "" lets a code decide
+	OwnerID   string   `json:"owner_id,omitempty"`  // the first owner's user id or, unless unchecked, @username; "" lets a code decide
 	Unchecked bool     `json:"unchecked,omitempty"` // the server is not asked
 	Force     bool     `json:"force,omitempty"`     // replace another bot's envelope
 }
@@ -151,10 +150,14 @@ func (d *Desk) Add(ctx context.Context, by Caller, name string, a Addition) (Add
 		return Added{}, err
 	}
 	done := Added{Home: s.Dir, Server: s.server, UserID: bot.UserID}
-	if !a.Unchecked {
-		if err := d.prove(ctx, bot, s, &done); err != nil {
-			return Added{}, err
-		}
+	owner := profile.Person{ID: a.OwnerID}
+	if a.Unchecked {
+		err = unknownOwner(a.OwnerID)
+	} else {
+		owner, err = d.prove(ctx, bot, s, a.OwnerID, &done)
+	}
+	if err != nil {
+		return Added{}, err
 	}
 	r, err := d.enterAt(name, s.Dir, true)
 	if err != nil {
@@ -167,7 +170,7 @@ func (d *Desk) Add(ctx context.Context, by Caller, name string, a Addition) (Add
 	if err := d.known(r, bot, done.Generation); err != nil {
 		return done, err
 	}
-	if err := d.firstOwner(ctx, r, a.OwnerID, s.text != nil, &done); err != nil {
+	if err := d.firstOwner(ctx, r, owner, s.text != nil, &done); err != nil {
 		return done, err
 	}
 	if s.text != nil {
@@ -180,18 +183,27 @@ func (d *Desk) Add(ctx context.Context, by Caller, name string, a Addition) (Add
 	return done, err
 }
 
-func (d *Desk) prove(ctx context.Context, b Bot, s site, done *Added) error {
+// prove asks the server whose token it is, and who the first owner is to be.
+func (d *Desk) prove(ctx context.Context, b Bot, s site, ownerID string, done *Added) (owner profile.Person, err error) {
 	n, err := network(s.Dir, s.owner, s.settings)
 	if err != nil {
-		return err
+		return owner, err
 	}
-	d.say("asking %s whose token it is", b.Server)
-	me, err := prove(ctx, b, n)
+	client, server, err := b.client(n)
 	if err != nil {
-		return err
+		return owner, err
+	}
+	defer client.Close()
+	d.say("asking %s whose token it is", b.Server)
+	me, err := whose(ctx, client, b, server)
+	if f, ok := asField(err); ok && f.Try == mendCertificate && s.text != nil {
+		f.Try = "--unchecked, then " + mendCertificate
+	}
+	if err != nil {
+		return owner, err
 	}
 	done.Username, done.Admin = me.Username, slices.Contains(me.Roles, "admin")
-	return nil
+	return ownerOf(ctx, client, b, ownerID)
 }
 
 // sealBot seals a bot. What else is sealed for it stays.
@@ -235,26 +247,6 @@ func (r *visit) makeSettings(text []byte) error {
 		_, err := profile.ParseSettings(profile.SettingsFile, b)
 		return err
 	})
-}
-
-// firstOwner lets the first owner in, or gives out the code by which he will
-// prove himself. A home that is new is no profile yet that anybody runs.
-func (d *Desk) firstOwner(ctx context.Context, r *visit, id string, isNew bool, done *Added) error {
-	if id != "" && isNew {
-		return d.editHere(r, profile.LetIn(profile.Person{ID: id, Role: profile.Owner}))
-	}
-	if id != "" {
-		return d.edit(ctx, r, profile.LetIn(profile.Person{ID: id, Role: profile.Owner}))
-	}
-	access, err := r.access()
-	if err != nil || slices.ContainsFunc(access.People, func(p profile.Person) bool { return p.Role == profile.Owner }) {
-		return err
-	}
-	done.Code, err = d.Book.NewCode(r.name, d.now())
-	if err != nil {
-		return fmt.Errorf("the owner's code: %w", err)
-	}
-	return nil
 }
 
 // access is what the home's access.yaml says.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"rcsupervisor/channel/pretend"
 	"rcsupervisor/internal/hostfile"
 	"rcsupervisor/profile"
@@ -125,6 +127,10 @@ func TestProving(t *testing.T) {
 	url, err := other.Listen("127.0.0.1:0")
 	must(t, err)
 	defer other.Close()
+	secure := pretend.New(pretend.Options{})
+	tls, _, err := secure.ListenTLS("127.0.0.1:0")
+	must(t, err)
+	defer secure.Close()
 	moved := httptest.NewServer(http.RedirectHandler(h.url, http.StatusMovedPermanently))
 	defer moved.Close()
 	for _, c := range []struct {
@@ -137,11 +143,22 @@ func TestProving(t *testing.T) {
 	}{
 		{"no token", Addition{Server: h.url, UserID: h.ada.ID}, "", "token", "none was given", makeToken},
 		{"no user id", Addition{Server: h.url, Token: plain(h.ada.Token)}, "", "user id", "none was given", "--user-id"},
-		{"the token as user id", Addition{Server: h.url, UserID: h.ada.Token, Token: plain("x")}, "", "user id", "that is a token", "other way round"},
-		{"the user id as token", Addition{Server: h.url, UserID: "x", Token: plain(h.ada.ID)}, "", "token", "that is a user id", "other way round"},
+		{"the token as user id", Addition{Server: h.url, UserID: h.ada.Token, Token: plain("x")}, "", "user id", "that is a token", "--user-id ID"},
+		{"the user id as token", Addition{Server: h.url, UserID: "x", Token: plain(h.ada.ID)}, "", "token", "that is a user id", makeToken},
 		{"another's id", Addition{Server: h.url, UserID: h.bob.ID, Token: plain(h.ada.Token)}, "", "user id or token", "does not take the two together", makeToken},
 		{"an old token", Addition{Server: h.url, UserID: h.ada.ID, Token: plain(strings.Repeat("x", 43))}, "", "user id or token", "does not take", makeToken},
 		{"another server", Addition{Server: url, UserID: h.ada.ID, Token: plain(h.ada.Token)}, "", "user id or token", "does not take", makeToken},
+		{"a username", Addition{Server: h.url, UserID: "ada", Token: plain(h.ada.Token)}, "", "user id or token", "this one has 3: is it a username?", "--user-id ID"},
+		{"prose", Addition{Server: h.url, UserID: h.ada.ID, Token: plain("here it is")}, "", "token", "there is none in what was given", makeToken},
+		{"prose as user id", Addition{Server: h.url, UserID: "the bot", Token: plain(h.ada.Token)}, "", "user id", "that is none", "--user-id ID"},
+		{"a page's address", Addition{Server: h.url + "/sub/channel/general", UserID: h.ada.ID, Token: plain(h.ada.Token)}, "", "server", "is no Rocket.Chat", "--server " + h.url + "/sub"},
+		{"https without TLS", Addition{Server: "https" + strings.TrimPrefix(h.url, "http"), UserID: h.ada.ID, Token: plain(h.ada.Token)}, "", "server", "TLS handshake", "--server " + h.url},
+		{"a certificate nobody knows", Addition{Server: tls, UserID: h.ada.ID, Token: plain(h.ada.Token)}, "", "server", "certificate of 127.0.0.1: x509", "--unchecked, then tls.ca_file"},
+		{"the bot as its owner", Addition{Server: h.url, UserID: h.ada.ID, Token: plain(h.ada.Token), OwnerID: h.ada.ID}, "", "owner id", "the bot itself", "--owner-id ID"},
+		{"a username as owner", Addition{Server: h.url, UserID: h.ada.ID, Token: plain(h.ada.Token), OwnerID: "olivia"}, "", "owner id", "a username begins with @", "--owner-id @olivia"},
+		{"nobody as owner", Addition{Server: h.url, UserID: h.ada.ID, Token: plain(h.ada.Token), OwnerID: "@nobody"}, "", "owner id", "nobody called @nobody", "--owner-id ID"},
+		{"a token as owner", Addition{Server: h.url, UserID: h.ada.ID, Token: plain(h.ada.Token), OwnerID: h.bob.Token}, "", "owner id", "looks like a token", "--owner-id ID"},
+		{"a username that can't be asked", Addition{Server: h.url, UserID: h.ada.ID, Token: plain(h.ada.Token), OwnerID: "@olivia", Unchecked: true}, "", "owner id", "takes the server", "--owner-id ID"},
 		{"no Rocket.Chat", Addition{Server: html.URL, UserID: h.ada.ID, Token: plain(h.ada.Token)}, "", "server", "is no Rocket.Chat", "--server"},
 		{"it points elsewhere", Addition{Server: moved.URL, UserID: h.ada.ID, Token: plain(h.ada.Token)}, "", "server", "is no Rocket.Chat", "--server"},
 		{"nobody there", Addition{Server: "http://127.0.0.1:1", UserID: h.ada.ID, Token: plain(h.ada.Token)}, "", "server", "not available", "curl http://127.0.0.1:1/api/info"},
@@ -167,6 +184,51 @@ func TestProving(t *testing.T) {
 	a := Addition{Server: "http://127.0.0.1:1", UserID: h.ada.ID, Token: plain(h.ada.Token), Unchecked: true}
 	if got, err := h.Add(t.Context(), Operator, "alice", a); err != nil || got.Username != "" {
 		t.Error(got, err)
+	}
+}
+
+// The first owner may be named as people name him.
+func TestTheFirstOwnerByName(t *testing.T) {
+	h := newHouse(t)
+	a := h.addition(h.ada)
+	a.OwnerID = "@olivia"
+	got, err := h.Add(t.Context(), Operator, "alice", a)
+	must(t, err)
+	c, err := h.People(t.Context(), Operator, "alice", PersonWish{})
+	must(t, err)
+	if d := cmp.Diff([]PersonRow{{h.owner.ID, "olivia", profile.Owner}}, c.People); d != "" || got.Code != "" {
+		t.Error(d, got)
+	}
+}
+
+func TestMeantServer(t *testing.T) {
+	for typed, want := range map[string]string{
+		"chat.example.org":                         "https://chat.example.org",
+		"chat.example.org:3000/sub/":               "https://chat.example.org:3000/sub",
+		"//chat.example.org":                       "https://chat.example.org",
+		"http://chat.example.org":                  "https://chat.example.org",
+		"HTTPS://chat.example.org/?x=1":            "https://chat.example.org",
+		" https://chat.example.org/#/x ":           "https://chat.example.org",
+		"wss://chat.example.org/websocket":         "https://chat.example.org",
+		"http://127.0.0.1:3000?x":                  "http://127.0.0.1:3000",
+		"https://bot:secret@chat.example.org":      exampleServer,
+		"fYq3kW0bE1xfYq3kW0bE1xfYq3kW0bE1xfYq3kW0": exampleServer,
+		"":    exampleServer,
+		"x y": exampleServer,
+	} {
+		if got := meantServer(typed); got != want {
+			t.Errorf("meantServer(%q) = %q, want %q", typed, got, want)
+		}
+	}
+	for server, want := range map[string]string{
+		"https://x.org":                     exampleServer,
+		"https://x.org/home":                "https://x.org",
+		"https://x.org/a/b/channel/general": "https://x.org/a/b",
+		"https://x.org/wiki":                "https://x.org",
+	} {
+		if got := aboveServer(server); got != want {
+			t.Errorf("aboveServer(%q) = %q, want %q", server, got, want)
+		}
 	}
 }
 

@@ -215,7 +215,7 @@ func (c *checking) server(ctx context.Context) bool {
 	c.Desk.say("asking %s", e.Server)
 	info, err := client.Info(ctx)
 	if err != nil {
-		return c.say(failed("server", unproven(e.Server, err)))
+		return c.say(c.failed("server", unproven(e.UserID, e.Server, err)))
 	}
 	c.say(Finding{What: "server", OK: true, Text: "Rocket.Chat " + info.Version})
 	if off, known := client.ClockOffset(); known && off.Abs() > 2*time.Minute {
@@ -223,7 +223,7 @@ func (c *checking) server(ctx context.Context) bool {
 	}
 	me, err := client.Me(ctx)
 	if err != nil {
-		return c.say(failed("token", unproven(e.Server, err)))
+		return c.say(c.failed("token", unproven(e.UserID, e.Server, err)))
 	}
 	if me.ID != e.UserID {
 		return c.say(Finding{What: "token", Text: fmt.Sprintf("belongs to @%s (%s), sealed is user id %s", me.Username, me.ID, e.UserID), Try: "rcsupervisor add " + c.r.Name + " --server " + e.Server})
@@ -267,6 +267,15 @@ func (c *checking) access() {
 		f = Finding{What: "access", Warn: true, Text: "nobody may talk to the bot yet", Try: "rcsupervisor people " + c.r.Name + " owner @USERNAME"}
 	}
 	c.say(f)
+}
+
+// failed is a finding about what is sealed: other credentials mend it.
+func (c *checking) failed(what string, err error) Finding {
+	f := failed(what, err)
+	if strings.HasPrefix(f.Try, "--") {
+		f.Try = "rcsupervisor add " + c.r.Name + " " + f.Try
+	}
+	return f
 }
 
 // failed makes a finding of an error, with what it says mends it.

@@ -2,7 +2,6 @@ package enroll
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -33,67 +32,76 @@ const checkTimeout = 30 * time.Second
 func Server(typed string) (string, error) {
 	server, err := sealed.Server(typed)
 	if err != nil {
-		return "", &FieldError{Field: "server", Text: strings.TrimPrefix(err.Error(), "server address: "), Try: "--server https://chat.example.org", err: ErrUnlikely}
+		return "", &FieldError{Field: "server", Text: strings.TrimPrefix(err.Error(), "server address: "), Try: "--server " + meantServer(typed), err: ErrUnlikely}
 	}
 	return server, nil
 }
 
 // Shape fails for fields that can't be what they should be: the other one's
-// value, or nothing.
+// value, prose, or nothing.
 func (b Bot) Shape() error {
+	token := b.Token.Reveal()
 	switch {
-	case b.Token.Empty():
+	case token == "":
 		return &FieldError{Field: "token", Text: "none was given", Try: makeToken, err: ErrUnlikely}
 	case LooksLikeToken(b.UserID):
-		return &FieldError{Field: "user id", Text: "that is a token; the user id has 17 letters and digits", Try: "give them the other way round", err: ErrUnlikely}
-	case LooksLikeID(b.Token.Reveal()):
-		return &FieldError{Field: "token", Text: "that is a user id; the token has 43 characters", Try: "give them the other way round", err: ErrUnlikely}
+		return &FieldError{Field: "user id", Text: "that is a token; the user id has 17 letters and digits", Try: "--user-id ID, and the token when it asks", err: ErrUnlikely}
+	case LooksLikeID(token):
+		return &FieldError{Field: "token", Text: "that is a user id; the token has 43 characters", Try: makeToken, err: ErrUnlikely}
 	case b.UserID == "":
 		return &FieldError{Field: "user id", Text: "none was given", Try: "--user-id ID, which the token's dialog shows", err: ErrUnlikely}
+	case !oneWord(b.UserID):
+		return &FieldError{Field: "user id", Text: "that is none; it has 17 letters and digits", Try: "--user-id ID, which the token's dialog shows", err: ErrUnlikely}
+	case !oneWord(token):
+		return &FieldError{Field: "token", Text: "there is none in what was given; it has 43 letters, digits, - and _", Try: makeToken, err: ErrUnlikely}
 	}
 	return nil
+}
+
+// oneWord reports what could stand in a header of HTTP: a word of ASCII.
+func oneWord(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // prove asks the server whether the token is the bot's, on the way that the
 // home's settings say.
 func prove(ctx context.Context, b Bot, network *dial.Network) (rest.Me, error) {
-	server, err := Server(b.Server)
+	client, server, err := b.client(network)
 	if err != nil {
 		return rest.Me{}, err
 	}
+	defer client.Close()
+	return whose(ctx, client, b, server)
+}
+
+// client is the bot at its server, which is returned in its canonical form.
+func (b Bot) client(network *dial.Network) (*rest.Client, string, error) {
+	server, err := Server(b.Server)
+	if err != nil {
+		return nil, "", err
+	}
 	if err := b.Shape(); err != nil {
-		return rest.Me{}, err
+		return nil, "", err
 	}
 	client, err := rest.New(rest.Config{Server: server, UserID: b.UserID, Token: b.Token, Network: network})
 	if err != nil {
-		return rest.Me{}, &FieldError{Field: "user id and token", Text: err.Error(), Try: makeToken, err: err}
+		return nil, "", &FieldError{Field: "user id and token", Text: err.Error(), Try: makeToken, err: err}
 	}
-	defer client.Close()
+	return client, server, nil
+}
+
+// whose asks the server whose token it is, which has to be the bot's.
+func whose(ctx context.Context, client *rest.Client, b Bot, server string) (rest.Me, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	me, err := client.Me(ctx)
 	if err != nil {
-		return rest.Me{}, unproven(server, err)
+		return rest.Me{}, unproven(b.UserID, server, err)
 	}
 	if me.ID != b.UserID {
 		return rest.Me{}, &FieldError{Field: "user id", Text: fmt.Sprintf("the token belongs to @%s, whose user id is %s", me.Username, me.ID), Try: "--user-id " + me.ID}
 	}
 	return me, nil
-}
-
-// unproven says what a failed question means.
-func unproven(server string, err error) error {
-	switch {
-	case errors.Is(err, rest.ErrTwoFactor):
-		return &FieldError{Field: "token", Text: "the server asks for a second factor", Try: makeToken, err: err}
-	case errors.Is(err, rest.ErrRefused):
-		return &FieldError{Field: "user id or token", Text: "the server does not take the two together", Try: makeToken, err: err}
-	case errors.Is(err, rest.ErrRateLimited):
-		return &FieldError{Field: "server", Text: "it asks to wait before it is asked again", Try: "wait a minute, then the same command", err: err}
-	case errors.Is(err, rest.ErrNotJSON), errors.Is(err, rest.ErrRedirected), errors.Is(err, rest.ErrNoRoute):
-		return &FieldError{Field: "server", Text: "what answers at " + server + " is no Rocket.Chat: " + err.Error(), Try: "--server with the address as in the browser, with its path if it has one", err: err}
-	}
-	return &FieldError{Field: "server", Text: err.Error(), Try: "curl " + server + "/api/info", err: err}
 }
 
 // caBytes bounds tls.ca_file.
