@@ -27,7 +27,7 @@ import (
 // supervisor from starting meanwhile.
 
 // allNames stands in a name's place for what is asked of all of them.
-const allNames = "-"
+const allNames = control.AllNames
 
 // carryOut asks the supervisor for a verb of one profile, or else does it here.
 func carryOut[Wish, Result any](c *cli.Context, s streams, verb, name string, wish Wish, here func(context.Context, *enroll.Desk) (Result, error)) (Result, error) {
