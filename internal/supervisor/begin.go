@@ -124,6 +124,8 @@ func (k *keeper) over(r *run, end worker.End) {
 	k.servers.agents.forget(k.name)
 	if r.killed != nil {
 		end = *r.killed
+	} else {
+		end = k.believedOver(end)
 	}
 	e := healthcheck.Ended{Reason: end.Reason, Detail: end.Detail, Over: true}
 	k.decide(healthcheck.Next(k.history, e, time.Now(), k.config.Jitter))
@@ -163,7 +165,7 @@ func (k *keeper) heard(r *run, report *channel.Report) {
 	case report.Connection != k.dials:
 	case report.End != nil && r.seen != report.Connection:
 		r.seen = report.Connection
-		k.ended(healthcheck.Ended{Reason: report.End.Reason, Detail: report.End.Detail, Limit: report.End.RetryAfter})
+		k.ended(k.believed(r, *report.End))
 		return
 	case !report.OnlineSince.IsZero() && r.online != report.Connection:
 		r.online = report.Connection
@@ -171,6 +173,42 @@ func (k *keeper) heard(r *run, report *channel.Report) {
 		return
 	}
 	k.observe(false)
+}
+
+// believed is how a connection ended, as far as its channel can know. That the
+// home is gone or the profile suspended, that the worker died, or that it was
+// told to end when it was not, is none of its business: it would stand still or
+// spin on its own word.
+func (k *keeper) believed(r *run, end channel.End) healthcheck.Ended {
+	told := r.ear.reload
+	r.ear.reload = false
+	switch end.Reason {
+	case healthcheck.Silent, healthcheck.Deaf, healthcheck.Closed, healthcheck.Dropped, healthcheck.Unreachable,
+		healthcheck.RateLimited, healthcheck.Refused, healthcheck.Identity, healthcheck.BadConfig:
+	case healthcheck.Operator:
+		told = k.history.State == healthcheck.Stopping
+		fallthrough
+	case healthcheck.Reload:
+		if told {
+			break
+		}
+		fallthrough
+	default:
+		return healthcheck.Ended{Reason: healthcheck.Dropped, Detail: fmt.Sprintf("its channel says that the connection ended as %q, which can't be", end.Reason)}
+	}
+	return healthcheck.Ended{Reason: end.Reason, Detail: end.Detail, Limit: end.RetryAfter}
+}
+
+// believedOver is likewise how a run ended. One that was not told to has no
+// reason to end.
+func (k *keeper) believedOver(end worker.End) worker.End {
+	switch {
+	case end.Reason == healthcheck.Operator && k.history.State != healthcheck.Stopping && k.history.State != healthcheck.Held:
+		return worker.End{Reason: healthcheck.Crashed, Detail: "it ended without being told to"}
+	case end.Reason == healthcheck.Operator, end.Reason == healthcheck.Crashed, end.Reason == healthcheck.Busy, end.Reason == healthcheck.BadConfig:
+		return end
+	}
+	return worker.End{Reason: healthcheck.Crashed, Detail: fmt.Sprintf("it says that it ended as %q, which can't be", end.Reason)}
 }
 
 // cameOnline takes note of a login that worked: the server is there, and the

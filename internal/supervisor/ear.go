@@ -15,6 +15,7 @@ type ear struct {
 	keeper *keeper
 	run    *run
 	server string
+	reload bool // the connection was told to end for new files; its keeper's alone
 
 	mu      sync.Mutex
 	latest  *channel.Report

@@ -139,9 +139,11 @@ func (k *keeper) use(p prepared) bool {
 		return false
 	}
 	k.start = start
+	reconnect := !start.Credentials.Token.Equal(was.Credentials.Token) || start.Settings.Proxy != was.Settings.Proxy || string(start.CA) != string(was.CA)
+	k.live.ear.reload = k.live.ear.reload || reconnect
 	k.live.Command(channel.Apply{
 		Settings: start.Settings, Access: start.Access, Credentials: start.Credentials, Siblings: start.Siblings, CA: start.CA,
-		Reconnect: !start.Credentials.Token.Equal(was.Credentials.Token) || start.Settings.Proxy != was.Settings.Proxy || string(start.CA) != string(was.CA),
+		Reconnect: reconnect,
 	})
 	k.observe(false)
 	return true

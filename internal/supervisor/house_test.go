@@ -44,6 +44,7 @@ type house struct {
 
 	mu   sync.Mutex
 	seen map[string][]string // "state reason" of each profile, as they came
+	errs map[string][]string // and what was said of it
 }
 
 // both runs a test under both carriers.
@@ -64,7 +65,7 @@ func newHouse(t *testing.T, kind worker.Kind) *house {
 // newHouseIn also makes a folder for Hermes' locks.
 func newHouseIn(t *testing.T, kind worker.Kind, locks func(dir string)) *house {
 	t.Helper()
-	h := &house{T: t, kind: kind, dir: tempDir(t), bots: make(map[string]pretend.User), seen: make(map[string][]string)}
+	h := &house{T: t, kind: kind, dir: tempDir(t), bots: make(map[string]pretend.User), seen: make(map[string][]string), errs: make(map[string][]string)}
 	h.server = pretend.New(pretend.Options{NoLimits: true})
 	t.Cleanup(func() { h.server.Close() })
 	h.must(os.Mkdir(filepath.Join(h.dir, "locks"), 0o755))
@@ -179,7 +180,7 @@ func (h *house) start() {
 	root, err := os.OpenRoot(state)
 	h.must(err)
 	c := h.config
-	c.Sources.Roots = []profile.Root{{Dir: filepath.Join(h.dir, "root")}}
+	c.Sources.Roots = append([]profile.Root{{Dir: filepath.Join(h.dir, "root")}}, c.Sources.Roots...)
 	c.Root, c.State, c.Keys, c.Drain = true, root, h.keyset, max(c.Drain, time.Second)
 	if c.Carrier == nil {
 		c.Carrier = h.carrier()
@@ -225,6 +226,16 @@ func (h *house) observe(e Event) {
 	if s := h.seen[e.Profile]; len(s) == 0 || s[len(s)-1] != now {
 		h.seen[e.Profile] = append(s, now)
 	}
+	if e.History.Error != "" && !slices.Contains(h.errs[e.Profile], e.History.Error) {
+		h.errs[e.Profile] = append(h.errs[e.Profile], e.History.Error)
+	}
+}
+
+// said is what was said of a profile's troubles.
+func (h *house) said(name string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(h.errs[name], "; ")
 }
 
 // states are those that a profile has been in, as "state reason".

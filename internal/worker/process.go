@@ -189,7 +189,7 @@ func (r *processRun) ended(said *End, linkErr, state error, words string) End {
 		return End{Reason: healthcheck.Crashed, Detail: words}
 	case errors.Is(linkErr, errNonsense), errors.Is(linkErr, errFlood):
 		return End{Reason: healthcheck.Crashed, Detail: linkErr.Error()}
-	case linkErr != nil && !errors.Is(linkErr, io.EOF):
+	case linkErr != nil && !errors.Is(linkErr, io.EOF) && !errors.Is(linkErr, unix.ECONNRESET): // which is an end with something unread
 		return End{Reason: healthcheck.Crashed, Detail: "the worker's link broke: " + linkErr.Error()}
 	case state != nil:
 		return End{Reason: healthcheck.Crashed, Detail: "the worker ended: " + state.Error()}
