@@ -161,20 +161,20 @@ func askBot(c *cli.Context, s streams, a *enroll.Addition) error {
 	var err error
 	switch {
 	case file == "" && isTerminal(s.in):
-		return askPerson(c.Context, a, s)
+		return askPerson(c, a, s)
 	case file == "" || file == "-":
 		text, err = readLimited(s.in)
 	default:
 		text, err = readFile(file)
 	}
 	if err != nil {
-		return fail(fmt.Errorf("read the token: %w", err), "rcsupervisor add NAME --server URL --token-file FILE")
+		return fail(fmt.Errorf("read the token: %w", err), addAgain(c, "--token-file FILE"))
 	}
-	return fill(a, text)
+	return fill(c, a, text)
 }
 
 // fill takes what is still missing from what was given as one text.
-func fill(a *enroll.Addition, text string) error {
+func fill(c *cli.Context, a *enroll.Addition, text string) error {
 	found := enroll.Find(text)
 	token := found.Token
 	if token == "" {
@@ -184,19 +184,19 @@ func fill(a *enroll.Addition, text string) error {
 		a.UserID = found.UserID
 	}
 	if a.UserID == "" && found.Token == "" && len(strings.Fields(text)) > 1 {
-		return usage(errors.New("there is neither a user id nor a token in what was given"), "rcsupervisor add NAME --server URL --user-id ID --token-file FILE")
+		return usage(errors.New("there is neither a user id nor a token in what was given"), addAgain(c, "--user-id ID"))
 	}
 	a.Token = enroll.Plain{Secret: sealed.NewSecret(token)}
 	if a.UserID == "" && token != "" {
-		return usage(errors.New("a token was given and no user id"), "rcsupervisor add NAME --server URL --user-id ID --token-file FILE")
+		return usage(errors.New("a token was given and no user id"), addAgain(c, "--user-id ID"))
 	}
 	return (enroll.Bot{UserID: a.UserID, Token: a.Token.Secret}).Shape()
 }
 
 // askPerson asks until there is a user id and a token. What is typed as one
 // may hold both.
-func askPerson(ctx context.Context, a *enroll.Addition, s streams) error {
-	const again = "rcsupervisor add NAME --server URL --user-id ID --token-file FILE"
+func askPerson(c *cli.Context, a *enroll.Addition, s streams) error {
+	ctx, again := c.Context, addAgain(c, "")
 	var token string
 	for range 3 {
 		if a.UserID == "" {
@@ -215,7 +215,7 @@ func askPerson(ctx context.Context, a *enroll.Addition, s streams) error {
 			}
 		}
 		if token == "" {
-			line, err := askHidden(ctx, s, "The bot's token (not shown): ")
+			line, err := askPasted(ctx, s, "The bot's token (not shown): ")
 			if err != nil {
 				return fail(err, again)
 			}

@@ -90,7 +90,7 @@ func put(root *os.Root, name string, data []byte, perm fs.FileMode, verify Verif
 	_, _ = Sweep(root)
 	temp, f, err := createTemp(root)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return writeError(root, name, err)
 	}
 	// The lock that createTemp took lasts until here: a sweep sees that the
 	// temporary file has a writer.
@@ -102,10 +102,10 @@ func put(root *os.Root, name string, data []byte, perm fs.FileMode, verify Verif
 		if rm := root.Remove(temp); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
 			err = errors.Join(err, rm)
 		}
-		return fmt.Errorf("write %s: %w", name, err)
+		return writeError(root, name, err)
 	}
 	if err := step(BeforeSyncDir, func() error { return syncDir(root) }); err != nil {
-		return fmt.Errorf("write %s: %w: %w", name, ErrNotDurable, err)
+		return writeError(root, name, fmt.Errorf("%w: %w", ErrNotDurable, err))
 	}
 	return step(Done, nil)
 }

@@ -315,3 +315,27 @@ func TestReadIsBounded(t *testing.T) {
 		t.Errorf("err = %v, want fs.ErrNotExist", err)
 	}
 }
+
+// What can't be written is said without the name of a file that is gone, with
+// what mends it.
+func TestWriteErrors(t *testing.T) {
+	for cause, try := range map[error]string{
+		syscall.ENOSPC: "df -h ", syscall.EDQUOT: "df -h ", syscall.EROFS: "findmnt -T ", syscall.EACCES: "chmod u+rwx ", syscall.EIO: "ls -la ",
+	} {
+		for _, at := range Steps[:5] {
+			root := openRoot(t)
+			restore := SetHook(func(s Step) error {
+				if s == at {
+					return &fs.PathError{Op: "write", Path: Prefix + "x" + Suffix, Err: cause}
+				}
+				return nil
+			})
+			err := Replace(root, "file", []byte("x"), 0o600, nil)
+			restore()
+			e, ok := errors.AsType[*WriteError](err)
+			if !ok || !errors.Is(err, cause) || err.Error() != "write file: "+cause.Error() || !strings.HasPrefix(e.Hint(), try) || !strings.Contains(e.Hint(), "'"+root.Name()+"'") {
+				t.Errorf("at %s: %v, try: %s", at, err, e.Hint())
+			}
+		}
+	}
+}

@@ -196,8 +196,11 @@ func (d *Desk) prove(ctx context.Context, b Bot, s site, ownerID string, done *A
 	defer client.Close()
 	d.say("asking %s whose token it is", b.Server)
 	me, err := whose(ctx, client, b, server)
-	if f, ok := asField(err); ok && f.Try == mendCertificate && s.text != nil {
-		f.Try = "--unchecked, then " + mendCertificate
+	if f, ok := asField(err); ok && f.Try == mendCertificate {
+		f.Try = certificateOf(s.Dir)
+		if s.text != nil { // there are no settings yet
+			f.Try = "--unchecked, then " + f.Try
+		}
 	}
 	if err != nil {
 		return owner, err

@@ -272,7 +272,10 @@ func (c *checking) access() {
 // failed is a finding about what is sealed: other credentials mend it.
 func (c *checking) failed(what string, err error) Finding {
 	f := failed(what, err)
-	if strings.HasPrefix(f.Try, "--") {
+	switch {
+	case f.Try == mendCertificate:
+		f.Try = certificateOf(c.r.Home)
+	case strings.HasPrefix(f.Try, "--"):
 		f.Try = "rcsupervisor add " + c.r.Name + " " + f.Try
 	}
 	return f

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"rcsupervisor/channel/dial"
 	"rcsupervisor/channel/rest"
+	"rcsupervisor/internal/ownerfs"
+	"rcsupervisor/profile"
 	"rcsupervisor/sealed"
 )
 
@@ -97,8 +100,14 @@ func mendConnection(server string, err error) string {
 	return "curl " + server + "/api/info"
 }
 
-// mendCertificate is for a home that has settings.
-const mendCertificate = "tls.ca_file in rocketchat/channel.yaml, naming the PEM file of the authority that signed it"
+// mendCertificate is what helps against a certificate that nobody known signed.
+const mendCertificate = "tls.ca_file in channel.yaml, naming the PEM file of the authority that signed it"
+
+// certificateOf is mendCertificate for a home.
+func certificateOf(home string) string {
+	path := ownerfs.Quote(filepath.Join(home, profile.Folder, profile.SettingsFile))
+	return strings.Replace(mendCertificate, profile.SettingsFile, path, 1)
+}
 
 // withoutRoute is an error of a question without which question it was, and
 // without the advice that the certificate's own error gives.
@@ -109,6 +118,7 @@ func withoutRoute(err error) string {
 	}
 	if _, ok := errors.AsType[*dial.CertificateError](err); ok {
 		text, _, _ = strings.Cut(text, "; try: ")
+		text, _, _ = strings.Cut(text, " (possibly because of ")
 	}
 	return text
 }

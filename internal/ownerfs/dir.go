@@ -264,12 +264,16 @@ func (d *Dir) ReplaceFile(name string, data []byte, perm fs.FileMode, verify ato
 
 // Mkdir makes a folder of the owner's with exactly this mode.
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
-	return d.in(name, func(root *os.Root) error {
+	err := d.in(name, func(root *os.Root) error {
 		if err := root.Mkdir(name, perm.Perm()&0o700); err != nil {
 			return err
 		}
 		return root.Chmod(name, perm.Perm())
 	})
+	if e, ok := errors.AsType[*Error](err); ok && e.Try == "" {
+		e.Try = atomicfile.Mend(d.path, err)
+	}
+	return err
 }
 
 // An Entry is a name in a folder.

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
+
+	"rcsupervisor/internal/atomicfile"
 )
 
 // What can be wrong with a folder or a file in it. Errors of this package
@@ -48,12 +51,16 @@ func wrap(path string, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err
 	}
+	try := ""
+	if we, ok := err.(*atomicfile.WriteError); ok {
+		err, try = we.Err, atomicfile.Mend(filepath.Dir(path), we.Err)
+	}
 	for {
 		if pe, ok := err.(*fs.PathError); ok {
 			err = pe.Err
 			continue
 		}
-		return &Error{Path: path, Err: err}
+		return &Error{Path: path, Err: err, Try: try}
 	}
 }
 
