@@ -30,8 +30,32 @@ func widthOf(out io.Writer) int {
 }
 
 // cells is how many columns s takes on a terminal: two for a character of
-// Chinese or an emoji.
-func cells(s string) int { return uniseg.StringWidth(s) }
+// Chinese or an emoji. Of several signs that are one to people it is what they
+// take apart, which is how some terminals show them.
+func cells(s string) int {
+	n := 0
+	for rest, state := s, -1; rest != ""; {
+		var c string
+		var w int
+		c, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		n += apart(c, w)
+	}
+	return n
+}
+
+// apart is how many columns a character takes, which has w where it is shown as
+// one.
+func apart(c string, w int) int {
+	sum := 0
+	for _, r := range c {
+		if '\U0001f3fb' <= r && r <= '\U0001f3ff' {
+			sum += 2 // a skin, beside the hand it belongs to
+			continue
+		}
+		sum += uniseg.StringWidth(string(r))
+	}
+	return max(w, sum)
+}
 
 // cut is s in at most n columns.
 func cut(s string, n int) string {
@@ -61,7 +85,7 @@ func beginning(s string, n int) string {
 		var c string
 		var w int
 		c, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
-		if w > left {
+		if w = apart(c, w); w > left {
 			break
 		}
 		end, left = end+len(c), left-w

@@ -25,14 +25,16 @@ temporary folder that is gone when it ends.
 			if err := noArgs(c); err != nil {
 				return err
 			}
+			ctx, stop := s.listened(c.Context)
+			defer stop()
 			o := demo.Options{Addr: c.String("listen"), Out: s.out}
 			if c.Bool("script") {
-				if err := demo.Script(c.Context, o); err != nil {
+				if err := demo.Script(ctx, o); err != nil {
 					return fail(err, "rcsupervisor demo")
 				}
 				return nil
 			}
-			if err := demo.Play(c.Context, o); err != nil {
+			if err := demo.Play(ctx, o); err != nil {
 				return fail(err, "rcsupervisor demo --listen 127.0.0.1:0")
 			}
 			return nil

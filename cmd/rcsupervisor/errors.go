@@ -55,7 +55,12 @@ func report(w io.Writer, err error) int {
 	f := &failure{err: err, code: codeOf(err)}
 	errors.As(err, &f)
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(w, "rcsupervisor: %s\n", strings.TrimRight(line, "\n"))
+		line = strings.TrimRight(line, "\n")
+		if isTerminal(w) {
+			hanging(w, "rcsupervisor: ", line) // broken at spaces, not within words
+			continue
+		}
+		fmt.Fprintf(w, "rcsupervisor: %s\n", line)
 	}
 	try := f.try
 	if try == "" {

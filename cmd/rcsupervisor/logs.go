@@ -53,6 +53,7 @@ func logsVerb(s streams) *cli.Command {
 func printLine(w io.Writer, l supervisor.Line) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %-5s %s", l.Time.Local().Format(time.DateTime), l.Level, printable(l.Text))
+	dropSaid(l)
 	for _, key := range slices.Sorted(maps.Keys(l.Attrs)) {
 		v := l.Attrs[key]
 		if strings.ContainsAny(v, " \"=") || printable(v) != v || v == "" {
@@ -63,6 +64,13 @@ func printLine(w io.Writer, l supervisor.Line) error {
 	b.WriteByte('\n')
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// dropSaid drops the attribute that says what the text says.
+func dropSaid(l supervisor.Line) {
+	if l.Attrs["state"] == l.Text {
+		delete(l.Attrs, "state")
+	}
 }
 
 // printable is s without what a terminal would obey.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,8 +40,8 @@ func run(ctx context.Context, argv []string, s streams) int {
 	if err == nil {
 		err = app.RunContext(ctx, ordered)
 	}
-	if err == nil && out.lost() != nil {
-		err = fail(fmt.Errorf("what was to be printed is lost: %w", out.lost()), "the same with another standard output")
+	if lost := out.lost(); err == nil && lost != nil && !errors.Is(lost, syscall.EPIPE) { // who has read enough has what he wanted
+		err = fail(fmt.Errorf("what was to be printed is lost: %w", lost), "the same with another standard output")
 	}
 	return report(s.err, err)
 }

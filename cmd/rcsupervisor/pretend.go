@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"rcsupervisor/channel/pretend"
 	"rcsupervisor/channel/pretend/page"
+	"rcsupervisor/profile"
 )
 
 func pretendVerb(s streams) *cli.Command {
@@ -31,6 +33,24 @@ wrong on a real server can be made to: see ADDR/_pretend/.
 	}
 }
 
+// peopleOfPretend are who chats there.
+var peopleOfPretend = []string{"olivia", "gustav"}
+
+// checkBots sees that each bot can be added under its name.
+func checkBots(names []string) error {
+	seen := slices.Clone(peopleOfPretend)
+	for _, name := range names {
+		switch {
+		case !profile.ValidName(name):
+			return fmt.Errorf("no profile can be called %q, so no bot is: lower-case letters, digits, - and _", name)
+		case slices.Contains(seen, name):
+			return fmt.Errorf("two users can't be called %s", name)
+		}
+		seen = append(seen, name)
+	}
+	return nil
+}
+
 func practise(c *cli.Context, s streams) error {
 	if err := noArgs(c); err != nil {
 		return err
@@ -39,6 +59,9 @@ func practise(c *cli.Context, s streams) error {
 	if err != nil {
 		return usage(err, "rcsupervisor pretend --as 9")
 	}
+	if err := checkBots(c.StringSlice("bot")); err != nil {
+		return usage(err, "rcsupervisor pretend --bot ada --bot babbage")
+	}
 	server := pretend.New(pretend.Options{Version: version, Home: page.Handler(), NoLimits: !c.Bool("limits")})
 	defer server.Close()
 	url, err := server.Listen(c.String("listen"))
@@ -46,8 +69,8 @@ func practise(c *cli.Context, s streams) error {
 		return fail(err, "rcsupervisor pretend --listen 127.0.0.1:0")
 	}
 	people := []pretend.User{
-		server.AddUser("olivia", pretend.UserOptions{Name: "Olivia Owner"}),
-		server.AddUser("gustav", pretend.UserOptions{Name: "Gustav Guest"}),
+		server.AddUser(peopleOfPretend[0], pretend.UserOptions{Name: "Olivia Owner"}),
+		server.AddUser(peopleOfPretend[1], pretend.UserOptions{Name: "Gustav Guest"}),
 	}
 	fmt.Fprintf(s.out, "A pretend Rocket.Chat %s is at %s\n\n", version, url)
 	fmt.Fprintf(s.out, "  chat as a person   %s/#me=olivia\n  what can go wrong  %s/_pretend/\n", url, url)
@@ -56,11 +79,13 @@ func practise(c *cli.Context, s streams) error {
 		bot := server.AddUser(name, pretend.UserOptions{Bot: true})
 		server.AddDirect(people[0], bot)
 		members = append(members, bot)
-		fmt.Fprintf(s.out, "\n  the bot %s\n    user id  %s\n    token    %s   (good on this server alone)\n", name, bot.ID, bot.Token)
-		fmt.Fprintf(s.out, "    seal it  rcsupervisor add %s --server %s --agent echo --owner-id %s\n", name, url, people[0].ID)
+		fmt.Fprintf(s.out, "\n  the bot %s\n    user id  %s\n    token    %s\n", name, bot.ID, bot.Token)
+		fmt.Fprintf(s.out, "    seal it  echo %s |\n", bot.Token)
+		fmt.Fprintf(s.out, "             rcsupervisor add %s --server %s \\\n", name, url)
+		fmt.Fprintf(s.out, "             --user-id %s --owner-id %s\n", bot.ID, people[0].ID)
 	}
 	room := server.AddChannel("lounge", members...)
-	fmt.Fprintf(s.out, "\n  the channel #lounge has the id %s\n\nCtrl-C ends it.\n", room.ID)
+	fmt.Fprintf(s.out, "\n  the channel #lounge has the id %s\n\nTokens are good on this server alone. Ctrl-C ends it.\n", room.ID)
 	<-c.Context.Done()
 	return nil
 }

@@ -78,5 +78,5 @@ func printHall(w io.Writer, h enroll.Hall) {
 		}
 		rows = append(rows, []string{on, mention, member, r.ID, r.Name})
 	}
-	table(w, []string{"", "MENTION", "MEMBER", "ID", "NAME"}, rows)
+	table(w, []string{"ON", "MENTION", "MEMBER", "ID", "NAME"}, rows)
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rcsupervisor/channel"
+	"rcsupervisor/healthcheck"
 	"rcsupervisor/internal/control"
 	"rcsupervisor/internal/hostfile"
 	"rcsupervisor/internal/observe"
@@ -71,7 +72,10 @@ func supervise(c *cli.Context, s streams) error {
 	}
 	defer unlock()
 	hide := redact.New()
-	log := slog.New(hide.Handler(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelInfo})))
+	log := slog.New(hide.Handler(logHandler(s.err)))
+	broken := make(chan os.Signal, 1) // that nobody reads the log any more is no reason to end
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
 	carrier, err := carrierFor(c, host, log)
 	if err != nil {
 		return err
@@ -146,26 +150,60 @@ func runUntilTold(c *cli.Context, super *supervisor.Supervisor, server *control.
 	over := make(chan struct{})
 	defer close(over)
 	go func() {
+		ready, still := super.Ready(), new(time.Ticker)
 		for told := 0; ; {
 			select {
 			case <-over:
 				return
+			case <-ready:
+				ready = nil
+				sayReady(c, super, log)
 			case <-hup:
 				done := notifier.Reloading()
 				if err := super.Rescan(c.Context); err != nil {
 					log.Warn("looked at all homes; not all can be used", "err", err)
 				}
 				done()
+			case <-still.C:
+				sayStill(super, log)
 			case <-again:
 				if told++; told == 2 {
 					close(hurry)
 					return
 				}
-				log.Info("ending: what runs may come to its end", "within", c.Duration("drain"))
+				log.Info("ending: what runs may come to its end; another signal ends it at once", "within", c.Duration("drain"))
+				still = time.NewTicker(stillEvery)
+				defer still.Stop()
 			}
 		}
 	}()
 	return super.Run(c.Context, hurry)
+}
+
+// stillEvery is how often it is said what an end waits for.
+const stillEvery = 5 * time.Second
+
+// sayReady says that all homes were looked at, and where to ask.
+func sayReady(c *cli.Context, super *supervisor.Supervisor, log *slog.Logger) {
+	st, _ := super.Status(supervisor.Everybody)
+	log.Info("ready", "profiles", st.Supervisor.Profiles, "isolation", st.Supervisor.Isolation, "socket", socketPath(c), "pid", os.Getpid())
+	if st.Supervisor.Profiles == 0 {
+		log.Warn("there is no profile yet", "try", "rcsupervisor add NAME --server URL")
+	}
+}
+
+// sayStill says which profiles an end still waits for.
+func sayStill(super *supervisor.Supervisor, log *slog.Logger) {
+	st, _ := super.Status(supervisor.Everybody)
+	var names []string
+	for _, p := range st.Profiles {
+		if p.State == healthcheck.Stopping {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) > 0 {
+		log.Info("waiting for what runs", "profiles", len(names), "first", names[0])
+	}
 }
 
 // findKeys loads the identity, and the recipients if there are any.

@@ -93,8 +93,8 @@ func why(p supervisor.ProfileStatus, now time.Time) string {
 	case *p.Reason != string(healthcheck.Operator) && *p.Reason != string(healthcheck.Reload):
 		parts = append(parts, "after "+*p.Reason)
 	}
-	if p.RetryAt != nil && !quiet {
-		parts = append(parts, "again in "+healthcheck.Span(max(0, p.RetryAt.Sub(now))))
+	if p.RetryAt != nil && !quiet && p.RetryAt.After(now) {
+		parts = append(parts, "again in "+healthcheck.Span(p.RetryAt.Sub(now)))
 	}
 	if p.Flapping {
 		parts = append(parts, "flapping")

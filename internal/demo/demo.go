@@ -31,7 +31,11 @@ func Play(ctx context.Context, o Options) error {
 Each line below is something that happened. Ctrl-C ends the demo and removes it.
 
 `, s.url)
-	super, err := s.supervise(show.event)
+	super, err := s.supervise(func(e supervisor.Event) {
+		if ctx.Err() == nil { // how it ends is no part of the show
+			show.event(e)
+		}
+	})
 	if err == nil {
 		err = super.Run(ctx, nil)
 	}
