@@ -200,13 +200,19 @@ func askPerson(c *cli.Context, a *enroll.Addition, s streams) error {
 	var token string
 	for range 3 {
 		if a.UserID == "" {
-			line, err := askPasted(ctx, s, "The bot's user id, or all that the token's dialog shows (not shown): ")
+			question := "The bot's user id, or all that the token's dialog shows (not shown): "
+			if token != "" {
+				question = "The bot's user id (not shown): "
+			}
+			line, err := askPasted(ctx, s, question)
 			if err != nil {
 				return fail(err, again)
 			}
 			found := enroll.Find(line)
-			a.UserID, token = found.UserID, found.Token
-			if a.UserID == "" && token == "" {
+			if a.UserID = found.UserID; found.Token != "" {
+				token = found.Token
+			}
+			if found == (enroll.Pasted{}) {
 				if len(strings.Fields(line)) != 1 {
 					s.word("there is neither a user id nor a token in that")
 					continue
