@@ -148,7 +148,7 @@ func (l *life) proveHearing(silence time.Duration) *ddp.End {
 		}
 	}
 	switch {
-	case doubt:
+	case doubt, l.left.Load():
 		l.intake.fallBehind()
 	case proven.After(since):
 		l.intake.mark(ctx, "", func() { l.provenUntil(proven) })

@@ -68,6 +68,7 @@ type life struct {
 	resumed  chan struct{}    // closed when the last run's questions were taken over
 	missing  chan struct{}    // filled by whoever reads what was missed: one at a time
 	unread   []unread         // claimed by an earlier run, to be read again; with missing
+	left     atomic.Bool      // something missed could not be read, and is to be asked for again
 	learned  time.Time        // when the server was last asked what it is like; with missing
 	catching atomic.Bool      // there is something to read
 	patience *time.Timer      // of live messages that wait behind missed ones

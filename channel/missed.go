@@ -33,7 +33,7 @@ func (l *life) catchUp(epoch uint64) {
 // readMissed brings everything that may have been missed by an epoch to the
 // intake: first what an earlier run had claimed, then what the rooms that
 // changed have to say. It goes on until it is done or the connection has ended,
-// and ends nothing itself.
+// and ends nothing itself. What a server does not tell is left to the next check.
 func (l *life) readMissed(ctx context.Context, epoch uint64, since time.Time) {
 	select {
 	case l.missing <- struct{}{}:
@@ -69,6 +69,7 @@ func (l *life) readMissed(ctx context.Context, epoch uint64, since time.Time) {
 			return
 		}
 	}
+	l.left.Store(m.skipped || len(l.unread) > 0)
 	if !m.skipped {
 		l.intake.mark(ctx, "", func() { l.provenUntil(m.asOf) })
 	}
@@ -118,6 +119,10 @@ func (m *missed) plan(ctx context.Context, online time.Time) bool {
 	})
 	if m.skipped = errors.Is(err, errGaveUp); err != nil && !m.skipped {
 		return false
+	}
+	if m.skipped { // any room may have missed something: all cursors stay
+		l.intake.impatient()
+		return true
 	}
 	m.stretches = catchup.Plan(rooms, moments)
 	return l.intake.mark(ctx, "", func() { l.intake.planned(m.epoch, m.facts) })
