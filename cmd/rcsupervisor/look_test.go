@@ -113,12 +113,7 @@ func newLowerWorld(t *testing.T) *lowerWorld {
 	}
 	must(t, os.Remove(w.at("host.yaml")))
 	t.Setenv("RCSUPERVISOR_CONFIG", "")
-	w.program = w.at("rcsupervisor")
-	if os.Link(binary(t), w.program) != nil { // not on this file system
-		data, err := os.ReadFile(binary(t))
-		must(t, err)
-		must(t, os.WriteFile(w.program, data, 0o755))
-	}
+	w.program = w.shared()
 	must(t, filepath.WalkDir(w.dir, func(path string, _ os.DirEntry, err error) error {
 		if err == nil && path != w.program {
 			err = os.Lchown(path, alice, alice)
@@ -126,6 +121,18 @@ func newLowerWorld(t *testing.T) *lowerWorld {
 		return err
 	}))
 	return w
+}
+
+// shared is the program's file where every user can get at it.
+func (w *world) shared() string {
+	w.t.Helper()
+	path := w.at("rcsupervisor")
+	if os.Link(binary(w.t), path) != nil { // there already, or not on this file system
+		data, err := os.ReadFile(binary(w.t))
+		must(w.t, err)
+		must(w.t, os.WriteFile(path, data, 0o755))
+	}
+	return path
 }
 
 // command is the program, or the test binary under another name, as the user.

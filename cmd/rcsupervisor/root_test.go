@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -74,6 +75,66 @@ func TestRootWorksAsTheOwner(t *testing.T) {
 	ownedBy(t, w.at("alice"), alice)
 	if _, err := os.Stat(w.at("alice/profiles/x/rocketchat")); err == nil {
 		t.Error("it is still there")
+	}
+}
+
+// An owner under a supervisor of root's brings bots into homes of his own, which
+// the supervisor makes and seals for him; of others he learns nothing, and what
+// he is told to try works.
+func TestAnOwnerAddsOverTheSocket(t *testing.T) {
+	ownertest.NeedRoot(t)
+	w := newWorld(t)
+	t.Setenv("RCSUPERVISOR_ROOT", "ann="+w.tenant("alice", alice)+":ben="+w.tenant("bob", bob))
+	program := w.shared()
+	daemon := w.command("", "run")
+	var log words
+	daemon.Stdout, daemon.Stderr = &log, &log
+	must(t, daemon.Start())
+	defer func() { _ = daemon.Process.Signal(syscall.SIGTERM); _ = daemon.Wait() }()
+	awaitSocket(t, w.at("c.sock"))
+	as := func(uid uint32, args ...string) (code int, out string) {
+		cmd := exec.Command(program, args...)
+		cmd.Args[0], cmd.Dir = "rcsupervisor", "/"
+		// He has a home and a state directory of his own, and no identity.
+		cmd.Env = []string{"HOME=/nonexistent", "RCSUPERVISOR_SOCKET=" + w.at("c.sock")}
+		cmd.Stdin = strings.NewReader(w.ada.Token)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		said, _ := cmd.CombinedOutput()
+		return cmd.ProcessState.ExitCode(), string(said)
+	}
+	add := func(name string, more ...string) []string {
+		return append([]string{"add", name, "--server", w.url, "--user-id", w.ada.ID, "--owner-id", w.owner.ID}, more...)
+	}
+	for _, name := range []string{"ann", "ann-new"} {
+		if code, out := as(alice, add(name)...); code != 0 {
+			t.Errorf("add %s: exit %d\n%s", name, code, out)
+		}
+		if code, out := as(alice, "check", name); code != 0 {
+			t.Errorf("check %s: exit %d\n%s", name, code, out)
+		}
+	}
+	ownedBy(t, w.at("alice"), alice)
+	for _, name := range []string{"ben", "ben-new", "nobody", "default"} {
+		code, out := as(alice, add(name)...)
+		if want := "rcsupervisor: no such profile: " + name + ", and no folder of yours can hold it\ntry: rcsupervisor add ann-NAME --server URL\n"; code != exitNoProfile || out != want {
+			t.Errorf("add %s: exit %d\n%s", name, code, out)
+		}
+	}
+	code, out := as(65531, add("carl")...)
+	if want := "rcsupervisor: no such profile: carl, and no folder here that could hold one is yours\ntry: sudo rcsupervisor add carl --server URL\n"; code != exitNoProfile || out != want {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	// What he has is his to take out again, and nobody else's.
+	if code, out := as(bob, "remove", "ann-new"); code != exitNoProfile {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if code, out := as(alice, "remove", "ann-new"); code != 0 {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	audit, err := os.ReadFile(w.at("state/audit.jsonl"))
+	must(t, err)
+	if n := strings.Count(string(audit), `"verb":"add"`); n != 7 || strings.Contains(string(audit), w.ada.Token) {
+		t.Errorf("%d additions were noted:\n%s", n, audit)
 	}
 }
 

@@ -41,8 +41,8 @@ func deskVerbs(c *cli.Context, super *supervisor.Supervisor, keys *supervisor.Ke
 		verbOf(control.Verb{Name: "people"}, func(w enroll.PersonWish) string { return w.Do + " " + w.ID }, desk.People),
 		verbOf(control.Verb{Name: "rooms"}, func(w enroll.RoomWish) string { return w.Do + " " + w.ID }, desk.Rooms),
 		verbOf(control.Verb{Name: "secret"}, func(w enroll.SecretWish) string { return w.Do + " " + w.Key }, desk.Secret),
-		verbOf(control.Verb{Name: "add", Unknown: true}, func(w enroll.Addition) string { return w.Server + " " + w.UserID }, desk.Add),
-		verbOf(control.Verb{Name: "import", Unknown: true}, func(w enroll.ImportWish) string { return flagWord("scrub", w.Scrub) }, desk.Import),
+		verbOf(control.Verb{Name: "add", Makes: true}, func(w enroll.Addition) string { return w.Server + " " + w.UserID }, known(super, desk.Add)),
+		verbOf(control.Verb{Name: "import", Makes: true}, func(w enroll.ImportWish) string { return flagWord("scrub", w.Scrub) }, known(super, desk.Import)),
 		verbOf(control.Verb{Name: "asker", Reads: true}, func(enroll.AskerWish) string { return "" }, desk.VerifyAsker),
 		verbOf(control.Verb{Name: "remove", Unknown: true}, func(w enroll.RemoveWish) string { return flagWord("purge", w.Purge) },
 			func(ctx context.Context, by enroll.Caller, name string, w enroll.RemoveWish) (enroll.Removed, error) {
@@ -82,6 +82,16 @@ func verbOf[Wish, Result any](v control.Verb, note func(Wish) string, do func(co
 		return r, crossing(err)
 	}
 	return v
+}
+
+// known has the supervisor know of a home that was made, before whoever asked
+// for it is told: the next that he asks is how it is.
+func known[Wish, Result any](super *supervisor.Supervisor, do func(context.Context, enroll.Caller, string, Wish) (Result, error)) func(context.Context, enroll.Caller, string, Wish) (Result, error) {
+	return func(ctx context.Context, by enroll.Caller, name string, w Wish) (Result, error) {
+		r, err := do(ctx, by, name, w)
+		_ = super.Rescan(ctx) // what is wrong with other homes is nothing new
+		return r, err
+	}
 }
 
 // crossing gives an error the code under which it crosses the socket.

@@ -153,7 +153,7 @@ func (s *Server) verb(w http.ResponseWriter, r *http.Request) {
 func (s *Server) carryOut(ctx context.Context, verb Verb, c Call) (any, error) {
 	_, there := s.config.Supervisor.Profile(c.Peer.Viewer(), c.Profile)
 	switch {
-	case !there && !(verb.Unknown && c.Peer.Admin() && (c.Profile == AllNames || profile.ValidName(c.Profile))):
+	case !there && !verb.takes(c.Peer, c.Profile):
 		return nil, noProfile(c.Profile)
 	case verb.Admin && !c.Peer.Admin():
 		return nil, &Error{CodeRefused, verb.Name + " is for root and the supervisor's user", askAdmin}
@@ -165,6 +165,18 @@ func (s *Server) carryOut(ctx context.Context, verb Verb, c Call) (any, error) {
 		err = denied
 	}
 	return reply, err
+}
+
+// takes reports whether a verb may be asked of a name that is no profile, or
+// none that the peer may know of.
+func (v Verb) takes(by Peer, name string) bool {
+	switch {
+	case v.Makes && profile.ValidName(name):
+		return true
+	case v.Unknown && by.Admin():
+		return name == AllNames || profile.ValidName(name)
+	}
+	return false
 }
 
 // askAdmin is what is told whom the verb that would help is not for.

@@ -21,6 +21,10 @@ type Verb struct {
 	// Unknown: it may be asked of a name that is no profile (yet); then it is
 	// for root and the supervisor's user alone.
 	Unknown bool
+	// Makes: it may be asked by anybody of a name that is no profile of his
+	// (yet). Do makes one of it where it is his to make, and else has to answer
+	// as if nobody had that name.
+	Makes bool
 	// Do carries it out. What it returns goes back as JSON; nil is {}. Its
 	// errors are an [*Error], or become one: see the codes.
 	Do func(context.Context, Call) (any, error)
