@@ -51,17 +51,16 @@ type Config struct {
 // A Client makes calls as one bot. Make it with [New]; end it with
 // [Client.Close].
 type Client struct {
-	server    string
-	base      *url.URL
-	userID    string
-	token     sealed.Secret
-	network   *dial.Network
-	allow     func(context.Context, string) error
-	limited   func(string, time.Duration)
-	attempts  int // at a call that may be made more than once
-	log       *slog.Logger
-	transport *http.Transport
-	files     chan struct{} // a token for each transfer that runs
+	server   string
+	base     *url.URL
+	userID   string
+	token    sealed.Secret
+	network  *dial.Network
+	allow    func(context.Context, string) error
+	limited  func(string, time.Duration)
+	attempts int // at a call that may be made more than once
+	log      *slog.Logger
+	files    chan struct{} // a token for each transfer that runs
 
 	clock   clock
 	holds   holds
@@ -72,6 +71,10 @@ type Client struct {
 	closed bool
 	live   map[*scope]struct{} // what Close has to end
 	dials  sync.WaitGroup      // added to under mu, while not closed
+	// transport is there while anything lives, and idleTime longer: what it
+	// remembers of a server is 4 kB. Whoever has a scope reads it without mu.
+	transport *http.Transport
+	idle      *time.Timer // runs since nothing lives
 }
 
 // New makes a client. It asks the server nothing.
@@ -99,7 +102,6 @@ func New(c Config) (*Client, error) {
 	if c.Once {
 		client.attempts = 1
 	}
-	client.transport = client.newTransport()
 	return client, nil
 }
 
@@ -172,6 +174,12 @@ func (c *Client) begin(ctx context.Context, dialing bool) (context.Context, *sco
 	if c.closed {
 		return nil, nil, ErrClosed
 	}
+	if c.transport == nil {
+		c.transport = c.newTransport()
+	}
+	if c.idle != nil {
+		c.idle.Stop()
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &scope{cancel}
 	c.live[s] = struct{}{}
@@ -186,6 +194,27 @@ func (c *Client) end(s *scope) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.live, s)
+	switch {
+	case len(c.live) > 0 || c.closed:
+	case c.idle != nil:
+		c.idle.Reset(idleTime)
+	default:
+		c.idle = time.AfterFunc(idleTime, c.rest)
+	}
+}
+
+// rest lets go of the transport, unless something lives again. A connection that
+// comes to it later is closed by the transport itself.
+func (c *Client) rest() {
+	c.mu.Lock()
+	var transport *http.Transport
+	if len(c.live) == 0 && !c.closed {
+		transport, c.transport, c.idle = c.transport, nil, nil
+	}
+	c.mu.Unlock()
+	if transport != nil {
+		transport.CloseIdleConnections()
+	}
 }
 
 // Close ends what runs with [ErrClosed], also downloads that are being read,
@@ -193,10 +222,16 @@ func (c *Client) end(s *scope) {
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
+	if c.idle != nil {
+		c.idle.Stop()
+	}
 	for s := range c.live {
 		s.cancel(ErrClosed)
 	}
+	transport := c.transport
 	c.mu.Unlock()
 	c.dials.Wait()
-	c.transport.CloseIdleConnections()
+	if transport != nil {
+		transport.CloseIdleConnections()
+	}
 }
