@@ -10,6 +10,7 @@ import (
 
 	"rcsupervisor/channel/post"
 	"rcsupervisor/channel/prompt/asker"
+	"rcsupervisor/internal/unseen"
 )
 
 // Bounds of what is shown in messages. A request beyond maxParts of them is
@@ -261,7 +262,7 @@ func seen(s string) string {
 	s = strings.ReplaceAll(strings.TrimSpace(s), "\r\n", "\n")
 	var b strings.Builder
 	for _, r := range s {
-		if r != '\n' && r != '\t' && unseen(r) {
+		if r != '\n' && r != '\t' && hidden(r) {
 			fmt.Fprintf(&b, "\\u{%s}", strconv.FormatInt(int64(r), 16))
 			continue
 		}
@@ -270,10 +271,10 @@ func seen(s string) string {
 	return b.String()
 }
 
-// unseen holds for characters that show nothing of themselves.
-func unseen(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) || r == '\u115f' || r == '\u1160' || r == '\u3164' ||
-		r == '\u2800' || unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Z, r) && r != ' '
+// hidden holds for characters that show nothing of themselves, or nothing that
+// everybody sees alike.
+func hidden(r rune) bool {
+	return unseen.Is(r) || unicode.In(r, unicode.Co, unicode.Z) && r != ' ' || r == '\u2800'
 }
 
 func units(s string) int { return len(utf16.Encode([]rune(s))) }

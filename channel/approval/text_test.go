@@ -1,20 +1,14 @@
 package approval
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rcsupervisor/channel/agent"
+	"rcsupervisor/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden file anew")
 
 // TestTexts holds what people read.
 func TestTexts(t *testing.T) {
@@ -58,19 +52,7 @@ func TestTexts(t *testing.T) {
 			}
 		}
 	}
-	path := filepath.Join("testdata", "texts.md")
-	if *update {
-		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got.String()); d != "" {
-		t.Error(d)
-	}
+	golden.Compare(t, "texts.md", got.String())
 }
 
 // solid is a text's characters that leave a mark, without the fences and the

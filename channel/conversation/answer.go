@@ -4,12 +4,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"rcsupervisor/channel/agent"
 	"rcsupervisor/channel/post"
 	"rcsupervisor/channel/prompt/asker"
 	"rcsupervisor/dedup"
+	"rcsupervisor/internal/unseen"
 )
 
 // Bounds of one answer. One of more than maxParts messages is a file, of which
@@ -68,7 +68,7 @@ func postable(text string) string { return post.Defuse(tokenless(post.Defuse(tex
 func tokenless(text string) string {
 	text = asker.Remove(text)
 	seen := strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cf, unicode.Cc) && r != '\n' && r != '\t' {
+		if unseen.Is(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r

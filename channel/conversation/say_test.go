@@ -235,6 +235,7 @@ func TestWhatMayBePosted(t *testing.T) {
 		{"a token", "it is " + token + " so", "it is (token removed) so"},
 		{"a token with control characters in it", strings.Replace(token, "rRoom", "rR\x00oom", 1), "(token removed)"},
 		{"a token that unseen characters hide", "it is " + hidden, "it is (token removed)"},
+		{"a token that variation selectors and fillers hide", "it is " + strings.NewReplacer("uA", "u\ufe0fA", "rR", "r\u3164R", "199", "1\U000e010099").Replace(token), "it is (token removed)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := strings.Join(cut(test.text, PartSize), "|"); got != test.want {
