@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	bufferBytes    = 1 << 10  // of reading, for each connection; of writing, for each write
+	readBytes      = 256      // for each connection: headers of frames, whose content is read past it
+	writeBytes     = 1 << 10  // for each write
 	handshakeBytes = 64 << 10 // of the answer to the WebSocket handshake
 )
 
@@ -42,8 +43,8 @@ func open(ctx context.Context, cfg Config, server *url.URL) (*websocket.Conn, *w
 	dialer := websocket.Dialer{
 		NetDialContext:    reach,
 		NetDialTLSContext: reach,
-		ReadBufferSize:    bufferBytes,
-		WriteBufferSize:   bufferBytes,
+		ReadBufferSize:    readBytes,
+		WriteBufferSize:   writeBytes,
 		WriteBufferPool:   writeBuffers,
 	}
 	ws, resp, err := dialer.DialContext(ctx, endpoint(server), http.Header{"User-Agent": {"rcsupervisor"}})

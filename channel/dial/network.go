@@ -35,12 +35,11 @@ type Network struct {
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	prepare sync.Once
-	proxy   *url.URL    // nil: none
-	base    *tls.Config // without a ServerName
-	err     error       // what Check says
+	proxy   *url.URL // nil: none
+	err     error    // what Check says
 
-	mu     sync.Mutex
-	server *tls.Config // the last one used, for its ServerName
+	mu   sync.Mutex  // over the first ServerName of base
+	base *tls.Config // of the first name that was asked for
 }
 
 // Check reports whether the settings can be used, as a *[SettingError]. Dial
@@ -92,9 +91,8 @@ func (n *Network) reach(ctx context.Context, addr string) (net.Conn, error) {
 		return nil, &ProxyError{Addr: via, Err: err}
 	}
 	if secure {
-		cfg := n.base.Clone()
-		cfg.ServerName = n.proxy.Hostname()
-		if conn, err = secured(ctx, conn, cfg, cfg.ServerName, "proxy"); err != nil {
+		host := n.proxy.Hostname()
+		if conn, err = secured(ctx, conn, n.config(host), host, "proxy"); err != nil {
 			return nil, err
 		}
 	}

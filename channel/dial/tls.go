@@ -92,16 +92,20 @@ func extended(ca []byte) (*x509.CertPool, error) {
 }
 
 // config returns the configuration for a server's name. A Network has one
-// server, so that the last one is all that is worth keeping; every connection
-// then shares it.
+// server, so that the first one's is what all have in common; another, a
+// proxy's, has a copy.
 func (n *Network) config(host string) *tls.Config {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.server == nil || n.server.ServerName != host {
-		n.server = n.base.Clone()
-		n.server.ServerName = host
+	if n.base.ServerName == "" {
+		n.base.ServerName = host
 	}
-	return n.server
+	if n.base.ServerName == host {
+		return n.base
+	}
+	other := n.base.Clone()
+	other.ServerName = host
+	return other
 }
 
 // secured makes the TLS handshake on conn, which it closes when that fails.
