@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"rcsupervisor/internal/supervisor"
 )
@@ -58,6 +59,18 @@ func TestAPersonChatsOnThePage(t *testing.T) {
 		until(`(document.querySelector("#messages .message.mine button[title='Reply in a thread']")?.click(), !document.querySelector("#thread").hidden)`),
 		write("#threadWrite", "@ada and in a thread?"),
 		read("#threadMessages", "echo: and in a thread?"),
+
+		// Escape goes back to where one writes; what marks a word is at its edges.
+		chromedp.KeyEvent("\x1b"),
+		until(`document.querySelector("#thread").hidden && document.activeElement.id === "write"`),
+		write("#write", "*bold* is no snake_case_name, nor 2*3*4; see https://example.org/a_b_c."),
+		until(`[...document.querySelectorAll("#messages .text")].some(e => e.innerHTML.startsWith(
+			'<strong>bold</strong> is no snake_case_name, nor 2*3*4; see <a href="https://example.org/a_b_c"'))`),
+		// The rooms are one stop of the Tab key, and the arrows go about in them;
+		// what comes meanwhile takes the focus from nobody.
+		until(`(document.querySelector("#rooms button[aria-current=true]").focus(), true)`),
+		chromedp.KeyEvent(kb.Home),
+		until(`document.activeElement === document.querySelector("#rooms li button")`),
 	)
 	if err != nil {
 		seen, _ := chromedp.Run(tab, chromedp.Evaluate[string]("document.body.innerText"))

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-//go:embed index.html page.css page.js wire.js markdown.js
+//go:embed index.html page.css page.js list.js wire.js markdown.js
 var files embed.FS
 
 // Handler serves the page and what belongs to it, from the root of its own

@@ -3,6 +3,7 @@
 // it shows is what any client would be told.
 import { Wire } from "./wire.js";
 import { render } from "./markdown.js";
+import { update, rove } from "./list.js";
 
 const $ = (id) => document.getElementById(id);
 const base = new URL(".", import.meta.url); // the page lies at the root of the server
@@ -81,16 +82,23 @@ async function loadRooms() {
 const label = (s) => (s.t === "d" ? "@" : s.t === "p" ? "🔒 " : "#") + (s.fname || s.name || s.rid);
 
 function drawRooms() {
-  $("rooms").replaceChildren(...[...state.rooms.values()].map((room) => {
-    const button = document.createElement("button");
-    button.textContent = room.name;
-    button.className = room.unread ? "unread" : "";
-    button.setAttribute("aria-current", String(room.id === state.room?.id));
-    button.onclick = guarded(() => openRoom(room.id));
-    const item = document.createElement("li");
-    item.append(button);
-    return item;
-  }));
+  const rooms = [...state.rooms.values()];
+  const here = state.room?.id ?? rooms[0]?.id;
+  update($("rooms"), rooms, {
+    key: (room) => room.id,
+    mark: (room) => JSON.stringify([room.name, room.unread, room.id === here, room.id === state.room?.id]),
+    make: (room) => {
+      const button = el("button", room.unread ? "unread" : "", room.name);
+      button.title = room.name;
+      button.dir = "auto";
+      button.tabIndex = room.id === here ? 0 : -1;
+      button.setAttribute("aria-current", String(room.id === state.room?.id));
+      button.onclick = guarded(() => openRoom(room.id));
+      const item = document.createElement("li");
+      item.append(button);
+      return item;
+    },
+  });
 }
 
 async function openRoom(id) {
@@ -99,16 +107,40 @@ async function openRoom(id) {
   remember();
   closeThread();
   $("title").textContent = state.room.name;
-  $("side").classList.remove("open");
-  $("menu").setAttribute("aria-expanded", "false");
+  showSide(false);
   drawRooms();
-  const kind = { c: "channels", p: "groups", d: "im" }[state.room.kind] || "channels";
-  const said = await api("GET", `${kind}.history?roomId=${encodeURIComponent(id)}&count=100`);
+  const found = await spoken(id);
   if (state.room?.id !== id) return;
-  state.messages = new Map(said.messages.reverse().map((m) => [m._id, m]));
+  state.messages = new Map(found.map((m) => [m._id, m]));
+  $("earlier").hidden = found.length < page;
+  $("messages").replaceChildren();
   draw();
+  $("messages").scrollTop = $("messages").scrollHeight;
   state.wire.watch(id);
   $("write").focus();
+}
+
+const page = 100; // messages that are read at a time
+
+// spoken is what was said in a room, the oldest first.
+async function spoken(id, until) {
+  const kind = { c: "channels", p: "groups", d: "im" }[state.room.kind] || "channels";
+  const query = new URLSearchParams({ roomId: id, count: page, ...(until && { latest: until.toISOString(), inclusive: true }) });
+  return (await api("GET", `${kind}.history?${query}`)).messages.reverse();
+}
+
+// earlier reads what was said before what is shown, which stays where it is.
+async function earlier() {
+  const { room } = state, list = $("messages");
+  const shown = [...state.messages.values()];
+  const found = await spoken(room.id, new Date(Math.min(...shown.map(when))));
+  if (state.room !== room) return;
+  const known = found.filter((m) => state.messages.has(m._id)).length;
+  $("earlier").hidden = found.length < page || known === found.length;
+  const below = list.scrollHeight - list.scrollTop;
+  state.messages = new Map([...found, ...shown].map((m) => [m._id, m]));
+  draw();
+  list.scrollTop = list.scrollHeight - below;
 }
 
 // --- messages --------------------------------------------------------------
@@ -136,10 +168,15 @@ function draw() {
   if (state.thread) fill($("threadMessages"), all.filter((m) => m._id === state.thread || m.tmid === state.thread), true);
 }
 
+const nothing = { _id: "nothing" };
+
 function fill(list, messages, inThread) {
   const atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
-  list.replaceChildren(...messages.map((m) => row(m, inThread)));
-  if (!messages.length) list.append(el("li", "empty", "Nothing was said here yet. Write something: in a room of two a bot answers everything, elsewhere when it is @mentioned."));
+  update(list, messages.length ? messages : [nothing], {
+    key: (m) => m._id,
+    mark: (m) => JSON.stringify(m),
+    make: (m) => (m === nothing ? el("li", "empty", "Nothing was said here yet. Write something: in a room of two a bot answers everything, elsewhere when it is @mentioned.") : row(m, inThread)),
+  });
   if (atEnd) list.scrollTop = list.scrollHeight;
 }
 
@@ -150,7 +187,10 @@ function row(m, inThread) {
     ((m.mentions || []).some((u) => u._id === state.me.id) ? " mentioned" : "");
   item.dataset.id = m._id;
   const head = el("div", "head");
-  head.append(el("strong", "", m.alias || m.u.name || m.u.username), el("time", "", when(m).toLocaleTimeString()));
+  const time = el("time", "", when(m).toLocaleTimeString());
+  time.title = when(m).toLocaleString();
+  time.dateTime = when(m).toISOString();
+  head.append(el("strong", "", m.alias || m.u.name || m.u.username), time);
   if (m.editedAt) head.append(el("span", "mark", "edited"));
   if (m.pinned) head.append(el("span", "mark", "pinned"));
   const text = el("div", "text");
@@ -194,8 +234,20 @@ async function openThread(id) {
 }
 
 function closeThread() {
+  if (!state.thread) return;
+  const inside = $("thread").contains(document.activeElement);
   state.thread = null;
   $("thread").hidden = true;
+  if (inside) $("write").focus();
+}
+
+// showSide shows the rooms where the screen is too narrow to have them always.
+function showSide(open) {
+  const inside = $("side").contains(document.activeElement);
+  $("side").classList.toggle("open", open);
+  $("menu").setAttribute("aria-expanded", String(open));
+  if (open) $("rooms").querySelector("button[tabindex='0']")?.focus();
+  else if (inside) $("menu").focus();
 }
 
 // --- writing ---------------------------------------------------------------
@@ -266,16 +318,19 @@ $("direct").onchange = guarded(async () => {
   await loadRooms();
   await openRoom(said.room._id || said.room.rid);
 });
-$("menu").onclick = () => {
-  const open = $("side").classList.toggle("open");
-  $("menu").setAttribute("aria-expanded", String(open));
+$("menu").onclick = (event) => {
+  event.stopPropagation();
+  showSide(!$("side").classList.contains("open"));
 };
+document.querySelector("main").onclick = () => $("side").classList.contains("open") && showSide(false);
 $("closeThread").onclick = closeThread;
+$("earlier").onclick = guarded(earlier);
 document.onkeydown = (event) => {
-  if (event.key !== "Escape") return;
-  closeThread();
-  $("side").classList.remove("open");
+  if (event.key !== "Escape" || event.isComposing) return;
+  if ($("side").classList.contains("open")) showSide(false);
+  else closeThread();
 };
+rove($("rooms"));
 writer($("form"), $("write"), () => undefined);
 writer($("threadForm"), $("threadWrite"), () => state.thread);
 guarded(start)();
