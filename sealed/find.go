@@ -101,9 +101,20 @@ func (o Options) locate() (string, trust, error) {
 		return "", trust{}, err
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return "", trust{}, &Error{Kind: ErrNoIdentity, Text: "this host has no identity (" + path + " is not there)", Try: "rcsupervisor init"}
+		return "", trust{}, noIdentity(path)
 	}
 	return path, privateFile, nil
+}
+
+// noIdentity is the error of an identity that isn't there. Where its recipients
+// are it was there once, and another would open nothing.
+func noIdentity(path string) error {
+	text, try := "this host has no identity ("+path+" is not there)", "rcsupervisor init"
+	if _, err := os.Lstat(filepath.Join(filepath.Dir(path), recipientsFile)); err == nil {
+		text = "this host's identity is gone (" + path + " is not there, and its " + recipientsFile + " is)"
+		try = "cp BACKUP " + path + ", with a copy of it or the recovery key; rcsupervisor init makes another, which opens nothing sealed before"
+	}
+	return &Error{Kind: ErrNoIdentity, Text: text, Try: try}
 }
 
 // DefaultPath is where the identity lies when nothing says otherwise, and

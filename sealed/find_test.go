@@ -85,6 +85,26 @@ func TestIdentitySourcesInTheirOrder(t *testing.T) {
 	checkError(t, err, ErrIdentity, "both")
 }
 
+// Where recipients are and no identity is, it was lost: a new one is no help.
+func TestALostIdentity(t *testing.T) {
+	dir := privateDir(t)
+	o := Options{Getenv: func(name string) string { return map[string]string{"HOME": dir}[name] }}
+	standard := filepath.Join(dir, ".config", "rcsupervisor")
+	if err := os.MkdirAll(standard, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := FindIdentity(o)
+	checkError(t, err, ErrNoIdentity, "has no identity")
+	if err := os.WriteFile(filepath.Join(standard, "recipients.txt"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = FindIdentity(o)
+	checkError(t, err, ErrNoIdentity, "identity is gone")
+	if e, ok := errors.AsType[*Error](err); !ok || !strings.HasPrefix(e.Try, "cp BACKUP ") {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestASourceThatIsThereIsNeverPassedOver(t *testing.T) {
 	dir := privateDir(t)
 	home := filepath.Join(dir, "home")
