@@ -17,7 +17,7 @@ import (
 func (l *life) newAgent(s Start, link Link) (agent.Agent, error) {
 	a := s.Settings.Agent
 	program := agent.Program{
-		Home: s.Home, Command: a.Command, Env: environment(s), Spawn: link.Spawn, Permit: permit(link),
+		Profile: s.Profile, Home: s.Home, Command: a.Command, Env: environment(s), Spawn: link.Spawn, Permit: permit(link),
 		Changed: l.touched, Log: l.log,
 	}
 	switch a.Kind {

@@ -10,6 +10,7 @@ import (
 // A Program is what an agent that is a program runs, with what, and by whose
 // leave. All fields are needed but Permit and Changed.
 type Program struct {
+	Profile string   // its name, for what its owner is told
 	Home    string   // the profile's, absolute
 	Command []string // agent.command
 	// Env makes a process's environment, at each start of one.

@@ -41,6 +41,11 @@ type conn struct {
 	// Set once it is initialized.
 	info   initialized
 	hermes bool
+	vars   map[string]bool // the variables that it was started with
+
+	login  chan struct{} // capacity 1; whoever fills it may use these two:
+	tried  bool          // to log it in
+	logged bool          // it was
 
 	mu     sync.Mutex
 	calls  map[int64]func(frame) // guarded by mu, as all below
@@ -49,12 +54,13 @@ type conn struct {
 	replay map[string]time.Time // sessions being taken up: when the last update came
 	closed bool
 	odd    map[string]int // lines that were not understood, by what was odd
+	untook []string       // the variables with which it would not be logged in
 }
 
 // newConn begins to read and write. run has to be called.
 func newConn(p agent.Process, log *slog.Logger) *conn {
 	c := &conn{
-		proc: p, log: log, errs: &agent.Complaints{Log: log}, gone: make(chan struct{}),
+		proc: p, log: log, errs: &agent.Complaints{Log: log}, gone: make(chan struct{}), login: make(chan struct{}, 1),
 		calls: make(map[int64]func(frame)), turns: make(map[string]*turn),
 		replay: make(map[string]time.Time), odd: make(map[string]int),
 	}

@@ -189,6 +189,12 @@ func (a *Agent) start() (*conn, error) {
 		return nil, err
 	}
 	c := newConn(proc, a.config.Log)
+	c.vars = make(map[string]bool, len(env))
+	for _, v := range env {
+		if name, value, _ := strings.Cut(v, "="); value != "" {
+			c.vars[name] = true
+		}
+	}
 	if err := a.initialize(c); err != nil {
 		c.kill()
 		<-c.gone
@@ -246,9 +252,12 @@ func (a *Agent) fail(err error) {
 	a.become(agent.Failing, err.Error())
 }
 
-// answered notes that the agent works.
-func (a *Agent) answered() {
+// answered notes that the agent works. One that had to be logged in was, by now.
+func (a *Agent) answered(c *conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.state.Failures = 0
+	if p := a.proc; a.state.State == agent.Failing && p != nil && p.started() && p.conn == c {
+		a.become(agent.Ready, "")
+	}
 }

@@ -35,7 +35,7 @@ func (a *Agent) run(ctx context.Context, t *turn, q agent.Question) agent.Done {
 			a.lose(s, t)
 			continue
 		}
-		return a.conclude(t, f, err)
+		return a.conclude(p.conn, t, f, err)
 	}
 }
 
@@ -129,20 +129,23 @@ func ending(err error) agent.Done {
 }
 
 // conclude is how a turn ends that was.
-func (a *Agent) conclude(t *turn, f frame, err error) agent.Done {
+func (a *Agent) conclude(c *conn, t *turn, f frame, err error) agent.Done {
 	if err != nil {
 		return ending(err)
 	}
 	if e := f.Error; e != nil {
 		a.config.Log.Warn("the agent failed at a question", "code", e.Code)
 		a.config.Log.Debug("what it said of that", "message", e.Message)
+		if wantsLogin(e) {
+			return ending(a.loggedOut(c, e))
+		}
 		return ending(e)
 	}
 	var r prompted
 	if err := f.into(&r); err != nil {
 		return ending(agent.Fail(sayFailed, err))
 	}
-	a.answered()
+	a.answered(c)
 	said := t.feed.Size() > 0
 	switch r.Stop {
 	case stopTokens:

@@ -139,7 +139,7 @@ func (a *Agent) lose(s *session, t *turn) {
 
 func (a *Agent) create(ctx context.Context, c *conn, s *session) error {
 	var made sessionCreated
-	if err := c.call(ctx, mNew, object{"cwd": s.dir, "mcpServers": []string{}}, &made); err != nil {
+	if err := a.asks(ctx, c, mNew, object{"cwd": s.dir, "mcpServers": []string{}}, &made); err != nil {
 		a.explain(err)
 		return err
 	}
@@ -195,8 +195,8 @@ func (a *Agent) takeUp(ctx context.Context, c *conn, s *session) (bool, error) {
 		delete(c.replay, s.id)
 	}()
 	var result json.RawMessage
-	err := c.call(ctx, method, object{"sessionId": s.id, "cwd": s.dir, "mcpServers": []string{}}, &result)
-	if _, answered := errors.AsType[*rpcError](err); answered {
+	err := a.asks(ctx, c, method, object{"sessionId": s.id, "cwd": s.dir, "mcpServers": []string{}}, &result)
+	if _, answered := errors.AsType[*rpcError](err); answered && !wantsLogin(err) {
 		return false, nil
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ const protocolVersion = 1
 // The methods we call and answer to.
 const (
 	mInitialize = "initialize"
+	mLogin      = "authenticate"
 	mNew        = "session/new"
 	mLoad       = "session/load"
 	mResume     = "session/resume"
@@ -71,6 +72,7 @@ type initialized struct {
 		Name    string `json:"name"`
 		Version string `json:"version"`
 	} `json:"agentInfo"`
+	Auth []authMethod `json:"authMethods"`
 }
 
 type sessionCreated struct {
