@@ -82,7 +82,10 @@ func ownDesk(c *cli.Context, w *waiting) (*enroll.Desk, func(), error) {
 }
 
 // newDesk is a desk without any lock, for looking.
-func newDesk(c *cli.Context, w *waiting) (*enroll.Desk, error) {
+func newDesk(c *cli.Context, w *waiting) (*enroll.Desk, error) { return deskOn(c, stateDir(c), w) }
+
+// deskOn is a desk over a state directory, which is made if it is missing.
+func deskOn(c *cli.Context, dir string, w *waiting) (*enroll.Desk, error) {
 	src, err := sources(c)
 	if err != nil {
 		return nil, err
@@ -91,7 +94,6 @@ func newDesk(c *cli.Context, w *waiting) (*enroll.Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := stateDir(c)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fail(fmt.Errorf("the state directory: %w", err), "rcsupervisor "+c.Command.Name+" --state-dir DIR")
 	}

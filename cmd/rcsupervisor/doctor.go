@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -33,11 +35,11 @@ func doDoctor(c *cli.Context, s streams) error {
 	}
 	w := &waiting{out: s.err}
 	defer w.done()
-	desk, err := newDesk(c, w)
+	desk, leave, err := lookingDesk(c, w)
 	if err != nil {
 		return err
 	}
-	defer desk.State.Close()
+	defer leave()
 	r := checked{}
 	host := doctor.Host{Desk: desk, StateDir: stateDir(c), Socket: socketPath(c)}
 	r.Good, err = doctor.Examine(c.Context, host, func(f enroll.Finding) {
@@ -53,4 +55,32 @@ func doDoctor(c *cli.Context, s streams) error {
 		return err
 	}
 	return fail(errors.New("something is wrong on this host"), firstTry(r.Findings))
+}
+
+// lookingDesk is a desk that makes nothing: where there is no state directory
+// yet, it looks at an empty one, which is gone afterwards.
+func lookingDesk(c *cli.Context, w *waiting) (*enroll.Desk, func(), error) {
+	dir, empty := stateDir(c), ""
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if empty, err = os.MkdirTemp("", "rcsupervisor-doctor-"); err != nil {
+			return nil, nil, fail(err, "rcsupervisor init")
+		}
+		dir = empty
+	}
+	desk, err := deskOn(c, dir, w)
+	if err != nil {
+		return nil, nil, errors.Join(err, remove(empty))
+	}
+	return desk, func() {
+		desk.State.Close()
+		_ = remove(empty)
+	}, nil
+}
+
+// remove removes a folder of ours, "" for none.
+func remove(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	return os.RemoveAll(dir)
 }

@@ -26,7 +26,7 @@ func (e *examination) kernel() {
 	} else if n, ok := e.number("sys/fs/inotify/max_user_instances"); ok && n < 8 {
 		e.warn("inotify", "sysctl fs.inotify.max_user_instances=128", "%d instances are allowed; without one files are polled", n)
 	} else if ok {
-		e.ok("inotify", "enough for %d profiles", need)
+		e.ok("inotify", "%d watches are allowed, enough for %d profiles", e.watches(), e.watches()/watchesEach)
 	}
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err == nil {
@@ -40,6 +40,12 @@ func (e *examination) kernel() {
 	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &procs); err == nil && procs.Cur < uint64(need*16) {
 		e.warn("processes", "LimitNPROC=infinity in the unit, or ulimit -u", "%d processes and threads are allowed", procs.Cur)
 	}
+}
+
+// watches is how many folders a user may have watched, 0 where it can't be told.
+func (e *examination) watches() uint64 {
+	n, _ := e.number("sys/fs/inotify/max_user_watches")
+	return n
 }
 
 // number reads a number below /proc.
