@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"rcsupervisor/channel/chat"
 	"rcsupervisor/channel/ddp"
 	"rcsupervisor/channel/rest"
 	"rcsupervisor/healthcheck"
@@ -120,7 +121,8 @@ const clockSlack = 15 * time.Second
 // proveHearing looks for a room whose newest message the socket should have
 // brought and did not, from the moment on up to which all is known to be
 // settled. What a room says of its newest message is not what a thread alone
-// shows, so this finds deafness, not each message that was lost.
+// shows, so this finds deafness, not each message that was lost; those that
+// older ones hide are counted, see [gaps].
 func (l *life) proveHearing(silence time.Duration) *ddp.End {
 	age := l.hears.age(time.Now())
 	since, known := l.store.Cursor("")
@@ -129,12 +131,17 @@ func (l *life) proveHearing(silence time.Duration) *ddp.End {
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, checkTimeout)
 	defer cancel()
+	asked := l.serverNow()
 	updated, _, err := l.client.Load().Rooms(ctx, since)
 	if err != nil {
 		l.log.Debug("what changed could not be asked", "err", err)
 		return nil
 	}
 	now := l.serverNow()
+	missing := l.gaps.compare(updated, asked.Add(now.Sub(asked)/2), func(r chat.Room) bool { return l.rules.Load().listens(r.ID, r.Kind) })
+	if len(missing) > 0 {
+		l.log.Info("the socket brought less than rooms have got; they are read again", "rooms", missing)
+	}
 	proven := now.Add(-silence)
 	doubt := false
 	for _, r := range updated {
@@ -148,7 +155,7 @@ func (l *life) proveHearing(silence time.Duration) *ddp.End {
 		}
 	}
 	switch {
-	case doubt, l.left.Load():
+	case doubt, len(missing) > 0, l.left.Load():
 		l.intake.fallBehind()
 	case proven.After(since):
 		l.intake.mark(ctx, "", func() { l.provenUntil(proven) })

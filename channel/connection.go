@@ -137,6 +137,7 @@ func (e *ear) Ready(c *ddp.Conn) {
 	l, now := e.life, time.Now()
 	l.socket.Store(c)
 	l.hears.begin()
+	l.gaps.begin()
 	online := func() { l.tell(func() { l.ready(e.conn, now) }) }
 	if l.born() {
 		online()
@@ -167,6 +168,7 @@ func (e *ear) Event(event ddp.Event) {
 		l.tally.ignored(string(gate.StepMembership))
 	default:
 		l.hears.heard(m.RoomID, m.Sent.Time)
+		l.gaps.heard(&m)
 		l.intake.put(&m, where)
 	}
 }

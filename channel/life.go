@@ -49,6 +49,7 @@ type life struct {
 	}
 	intake    *intake
 	hears     *hearing
+	gaps      *gaps
 	roster    roster
 	strangers strangers
 	visitors  lane.Lane[judged] // strangers the supervisor is asked about
@@ -92,7 +93,7 @@ func begin(ctx context.Context, e Env, start *Start, link Link) (*life, error) {
 	l := &life{
 		env: e, link: link, start: *start, phase: Waiting, log: logger(link),
 		mail: newMailbox(), resumed: make(chan struct{}), missing: make(chan struct{}, 1),
-		hears: newHearing(), checking: make(map[checkup]bool),
+		hears: newHearing(), gaps: newGaps(), checking: make(map[checkup]bool),
 		profile: start.Profile, userID: start.Credentials.UserID,
 	}
 	first, err := l.newClient(&l.start)

@@ -71,6 +71,7 @@ func (l *life) readMissed(ctx context.Context, epoch uint64, since time.Time) {
 	}
 	l.left.Store(m.skipped || len(l.unread) > 0)
 	if !m.skipped {
+		l.gaps.close(m.gaps)
 		l.intake.mark(ctx, "", func() { l.provenUntil(m.asOf) })
 	}
 }
@@ -100,7 +101,8 @@ type missed struct {
 	facts     map[string]gate.Room
 	names     map[string]string
 	budget    catchup.Budget
-	skipped   bool // something could not be read, and is left to another time
+	gaps      map[string]time.Time // rooms in which the socket lost something, and from when on
+	skipped   bool                 // something could not be read, and is left to another time
 }
 
 // plan asks which rooms changed, and holds live messages back in those alone.
@@ -108,6 +110,7 @@ type missed struct {
 func (m *missed) plan(ctx context.Context, online time.Time) bool {
 	l := m.life
 	m.budget.Left = m.rules.settings.Limits.CatchUpMessages
+	m.gaps = l.gaps.missing()
 	now := l.serverNow()
 	m.asOf = now.Add(-clockError)
 	first, _ := l.store.Cursor(firstOnline)
@@ -133,7 +136,11 @@ func (m *missed) plan(ctx context.Context, online time.Time) bool {
 func (m *missed) changed(ctx context.Context, since time.Time) ([]catchup.Room, error) {
 	l := m.life
 	client := l.client.Load()
-	updated, _, err := client.Rooms(ctx, since)
+	asking := since
+	for _, from := range m.gaps {
+		asking = earlier(asking, from)
+	}
+	updated, _, err := client.Rooms(ctx, asking)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +148,8 @@ func (m *missed) changed(ctx context.Context, since time.Time) ([]catchup.Room, 
 	m.facts, m.names = make(map[string]gate.Room), make(map[string]string)
 	var rooms []catchup.Room
 	for _, r := range updated {
-		if !m.rules.listens(r.ID, r.Kind) {
+		gap, lost := m.gaps[r.ID]
+		if !m.rules.listens(r.ID, r.Kind) || !lost && !r.Updated.IsZero() && r.Updated.Before(since) {
 			continue
 		}
 		if roster == nil {
@@ -154,11 +162,21 @@ func (m *missed) changed(ctx context.Context, since time.Time) ([]catchup.Room, 
 			continue
 		}
 		cursor, _ := l.store.Cursor(r.ID)
+		if lost && (cursor.IsZero() || gap.Before(cursor)) {
+			cursor = gap
+		}
 		rooms = append(rooms, catchup.Room{ID: r.ID, Kind: r.Kind, Joined: of.joined, Cursor: cursor})
 		m.facts[r.ID] = gate.FromInfo(r, true, l.mayPost(of.roles))
 		m.names[r.ID] = r.FullName
 	}
 	return rooms, nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // read reads one stretch to its end and waits until everything of it is

@@ -33,6 +33,7 @@ type Room struct {
 	Updated    Stamp    `json:"_updatedAt"`
 	Parent     string   `json:"prid"` // of a discussion
 	Last       *Message `json:"lastMessage"`
+	Messages   int      `json:"msgs"` // how many it has, as the server counts
 }
 
 // UnmarshalJSON reads a room as leniently as a message: an odd field, a last
@@ -80,6 +81,8 @@ func (r *Room) field(key string, v value) {
 		r.Updated = v.stamp()
 	case "prid":
 		r.Parent = v.text()
+	case "msgs":
+		r.Messages = int(v.number())
 	case "lastMessage":
 		var m Message
 		if m.read(v) == nil {
