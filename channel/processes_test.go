@@ -3,6 +3,7 @@ package channel
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -207,6 +208,62 @@ func TestTurnsOfTheProtocolsExample(t *testing.T) {
 			}
 			if all := strings.Join(h.said(h.den), "\n"); offered.MatchString(all) || strings.Contains(all, "olivia.") != true {
 				t.Errorf("the request still shows\n%s", all)
+			}
+		})
+	}
+}
+
+// Whole turns with Codex, whose model is ours: a member asks for something that
+// changes files, and an owner's number allows it, or refuses.
+func TestTurnsOfCodex(t *testing.T) {
+	modules := npmtest.Modules(t, filepath.Join("agent", "acp", "testdata", "agents"))
+	if modules == "" {
+		return
+	}
+	offered := regexp.MustCompile(`\*\*(\d+)\*\* to allow once, \*\*(\d+)\*\* to refuse`)
+	for _, allow := range []bool{true, false} {
+		t.Run(fmt.Sprint("allow ", allow), func(t *testing.T) {
+			t.Parallel()
+			command, env, model := npmtest.Codex(t, modules)
+			h := overTCP(t, false, pretend.Options{})
+			h.start.Settings.Agent.Kind, h.start.Settings.Agent.Command, h.start.Settings.Agent.Env = "acp", command, env
+			h.start.Settings.Context.Messages = 0 // or its model would read what it was asked before
+			h.spawn = agent.Start
+			h.run().online(0)
+			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+			defer cancel()
+			var said []string
+			until := func(what string, match func(all string) bool) {
+				t.Helper()
+				if h.server.Await(ctx, func() bool { said = h.said(h.den); return match(strings.Join(said, "\n")) }) != nil {
+					t.Fatalf("%s; it said %q\ntools %q\nlog:\n%s", what, said, model.Tools(), h.super.lines())
+				}
+			}
+			h.server.Say(h.member, h.den, "@hermes RUN: touch done.txt && echo proof-$((6*7))")
+			until("nothing was asked", offered.MatchString)
+			request := said[len(said)-1]
+			if !strings.Contains(request, "touch done.txt && echo proof-$((6*7))") {
+				t.Errorf("it is asked\n%s", request)
+			}
+			numbers := offered.FindStringSubmatch(request)
+			number, outcome := numbers[2], "Refused by olivia."
+			if allow {
+				number, outcome = numbers[1], "Allowed once by olivia."
+			}
+			h.server.Say(h.member, h.den, numbers[1])
+			h.server.Say(h.owner, h.den, number)
+			until("the request is not edited", func(all string) bool { return strings.Contains(all, outcome) && !offered.MatchString(all) })
+			if allow {
+				until("no answer", func(all string) bool {
+					return strings.Contains(all, "After the tool: ") && strings.Contains(all, "proof-42")
+				})
+			}
+			// The conversation goes on, and what was refused was not done.
+			h.server.Say(h.owner, h.den, "@hermes and now?")
+			until("no second answer", func(all string) bool { return strings.Contains(all, "and now?") })
+			work := agent.WorkDir(h.start.Home, h.den.ID+"/")
+			if _, err := os.Stat(filepath.Join(work, "done.txt")); (err == nil) != allow {
+				t.Errorf("allow %v: %v", allow, err)
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,31 +73,25 @@ func TestTheProtocolsOwnExample(t *testing.T) {
 }
 
 // codex returns a stage whose agent is Codex with a model of ours.
-func codex(t *testing.T, modules string) (*stage, *model) {
+func codex(t *testing.T, modules string) (*stage, *npmtest.Model) {
 	t.Helper()
-	m := newModel(t)
-	home := t.TempDir()
-	config := fmt.Sprintf(`model = "fake-model"
-model_provider = "fake"
-approval_policy = "untrusted"
-sandbox_mode = "danger-full-access"
+	command, env, m := npmtest.Codex(t, modules)
+	return theirs(t, command, env), m
+}
 
-[model_providers.fake]
-name = "fake"
-base_url = "%s/v1"
-wire_api = "responses"
-env_key = "FAKE_KEY"
-request_max_retries = 0
-stream_max_retries = 0
-`, m.URL)
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
+// Codex without a login names its ways.
+func TestCodexIsNotLoggedIn(t *testing.T) {
+	modules := agentsOf(t)
+	if modules == "" {
+		return
 	}
-	program := filepath.Join(modules, "@zed-industries/codex-acp-linux-x64/bin/codex-acp")
-	if err := os.Chmod(program, 0o755); err != nil {
-		t.Fatal(err)
+	s := theirs(t, []string{npmtest.CodexProgram(t, modules)}, map[string]string{"CODEX_HOME": t.TempDir()})
+	defer s.close()
+	o := s.ask("r/", "hello", nil)
+	fault := s.State().Error
+	if agent.Sentence(o.done.Err) != sayLogin || !strings.Contains(fault, "Login with ChatGPT") || !strings.Contains(fault, "agent.secrets") {
+		t.Errorf("%+v\n%s", o, fault)
 	}
-	return theirs(t, []string{program}, map[string]string{"CODEX_HOME": home, "FAKE_KEY": "x"}), m
 }
 
 func TestCodex(t *testing.T) {
@@ -110,7 +103,7 @@ func TestCodex(t *testing.T) {
 	work := agent.WorkDir(s.home, "r/")
 	o := s.ask("r/", "RUN: touch allowed.txt && echo proof-$((6*7))", choose("approved"))
 	if o.done.Err != nil || !strings.Contains(o.text, "proof-42") || len(o.asked) != 1 {
-		t.Fatalf("allowed: %+v\ntools %q\n%s", o, m.seen, s.log)
+		t.Fatalf("allowed: %+v\ntools %q\n%s", o, m.Tools(), s.log)
 	}
 	if a := o.asked[0]; !strings.Contains(a.Body, "touch allowed.txt && echo proof-$((6*7))") {
 		t.Errorf("%+v", a)
@@ -138,9 +131,7 @@ func TestCodex(t *testing.T) {
 	}
 	t.Logf("after a restart: %d notices", len(o.notices))
 
-	m.mu.Lock()
-	m.fail = true
-	m.mu.Unlock()
+	m.Fail()
 	if o := s.ask("r/", "a question", nil); o.done.Stop != agent.Failed || agent.Sentence(o.done.Err) == "" || strings.Contains(o.done.Err.Error(), "out of order") {
 		t.Errorf("without its model: %+v", o)
 	}

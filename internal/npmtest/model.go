@@ -1,30 +1,48 @@
-package acp
+package npmtest
 
 import (
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 )
 
-// A model is a scripted language model behind the API that Codex asks
+type object = map[string]any
+
+// A Model is a scripted language model behind the API that Codex asks
 // (OpenAI's "responses", streamed). A question with `RUN: command` in it has
 // the model call a shell with that; after a tool's result it says what it saw.
-type model struct {
+type Model struct {
 	*httptest.Server
 	mu   sync.Mutex
-	seen []string // the tools offered, for a test that fails
+	seen []string
 	fail bool
 }
 
-func newModel(t *testing.T) *model {
-	m := &model{}
+// NewModel returns one that listens on loopback until the test is over.
+func NewModel(t testing.TB) *Model {
+	m := &Model{}
 	m.Server = httptest.NewServer(http.HandlerFunc(m.answer))
 	t.Cleanup(m.Close)
 	return m
+}
+
+// Fail has it answer nothing any more.
+func (m *Model) Fail() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = true
+}
+
+// Tools are those that it was last offered, for a test that fails.
+func (m *Model) Tools() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.seen)
 }
 
 // asked is what is read of a request.
@@ -41,7 +59,7 @@ type asked struct {
 	} `json:"tools"`
 }
 
-func (m *model) answer(w http.ResponseWriter, r *http.Request) {
+func (m *Model) answer(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/responses") {
 		http.Error(w, `{"data":[]}`, http.StatusNotFound)
 		return
@@ -75,7 +93,7 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // item is what the model says next.
-func (m *model) item(a asked) object {
+func (m *Model) item(a asked) object {
 	last := a.Input[len(a.Input)-1]
 	if strings.HasSuffix(last.Type, "_output") {
 		return words("After the tool: " + string(last.Output))
