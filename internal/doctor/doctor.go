@@ -72,7 +72,7 @@ func (e *examination) bad(what, try, format string, args ...any) {
 func (e *examination) keys() {
 	id, err := sealed.FindIdentity(e.Desk.Identity)
 	if err != nil {
-		e.bad("identity", enroll.Hint(err), "%v", err)
+		e.bad("identity", enroll.Hint(err), "%s", strings.TrimPrefix(err.Error(), "identity "))
 		return
 	}
 	e.ok("identity", "%s (%s)", strings.TrimPrefix(id.Source(), "identity "), id.Kind())
@@ -107,7 +107,7 @@ func (e *examination) state() {
 	st, _ := info.Sys().(*syscall.Stat_t)
 	switch {
 	case st != nil && int(st.Uid) != os.Geteuid():
-		e.bad("state", "chown "+fmt.Sprint(os.Geteuid())+" "+ownerfs.Quote(dir), "%s belongs to uid %d", dir, st.Uid)
+		e.bad("state", "sudo chown "+fmt.Sprint(os.Geteuid())+" "+ownerfs.Quote(dir), "%s belongs to uid %d", dir, st.Uid)
 	case info.Mode().Perm()&0o022 != 0:
 		e.bad("state", "chmod go-w "+ownerfs.Quote(dir), "others may write to %s", dir)
 	default:
@@ -147,6 +147,11 @@ func (e *examination) stale(dir string) {
 
 // socket looks whether a supervisor answers.
 func (e *examination) socket() {
+	if i, err := os.Lstat(e.Socket); err == nil && i.Mode().Type() != fs.ModeSocket {
+		aside := e.Socket + ".aside"
+		e.bad("supervisor", "mv "+ownerfs.Quote(e.Socket)+" "+ownerfs.Quote(aside), "something that is no socket lies at %s, where the supervisor would answer", e.Socket)
+		return
+	}
 	c, err := net.DialTimeout("unix", e.Socket, 2*time.Second)
 	switch {
 	case err == nil:

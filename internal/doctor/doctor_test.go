@@ -185,7 +185,7 @@ func TestFindings(t *testing.T) {
 			l.SetUnlinkOnClose(false)
 			l.Close()
 		}, true, "one that was killed left"},
-		{"something else in its place", func(w *ward) { w.write("c.sock", "") }, true, "warn supervisor: none runs"},
+		{"something else in its place", func(w *ward) { w.write("c.sock", "") }, false, "FAIL supervisor: something that is no socket lies at"},
 		{"nobody", func(*ward) {}, true, "warn supervisor: none runs"},
 		{"a broken home", func(w *ward) { w.write("root/profiles/x/rocketchat/channel.yaml", "agent: 3\n") }, false, "FAIL home: x: "},
 		{"a name that is taken", func(w *ward) { w.write("root/profiles/test/rocketchat/channel.yaml", "agent: {kind: echo}\n") }, true, "warn unnamed: "},
