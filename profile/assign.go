@@ -26,6 +26,7 @@ func (s *Scanner) assign(snap *Snapshot) {
 		byName[name] = append(byName[name], x)
 	}
 	names := map[string]string{}
+	snap.Profiles = make([]Reading, 0, len(order))
 	for _, name := range order {
 		holder := s.holder(name, byName[name])
 		for _, x := range byName[name] {

@@ -50,7 +50,7 @@ type Watcher struct {
 	watches watches
 	told    map[string]Reading // as the reader of updates knows it
 	now     map[string]Reading // as it is
-	snap    *Snapshot          // the last scan, for what is no profile
+	snap    *Snapshot          // of the last scan what is no profile: all else of it is large
 	toldOf  *Snapshot
 	toldWhy string
 	pending *Update // the difference between told and now, nil for none
@@ -168,12 +168,12 @@ func (w *Watcher) step(ctx context.Context, timer *time.Timer) {
 		w.next = time.Time{} // events were lost: look at everything
 	case reply := <-w.requests:
 		w.asked = true
-		w.scan(ctx)
+		snap := w.scan(ctx)
 		w.asked = false
 		w.asking = append(w.asking, reply.told)
 		w.compare()
-		if ctx.Err() == nil {
-			reply.snap <- w.snap
+		if snap != nil {
+			reply.snap <- snap
 		}
 	case <-timer.C:
 		w.work(ctx)
@@ -320,8 +320,8 @@ func (w *Watcher) read(ctx context.Context, home string) bool {
 	return true
 }
 
-// scan looks at all homes.
-func (w *Watcher) scan(ctx context.Context) {
+// scan looks at all homes. It returns nil when ctx is done.
+func (w *Watcher) scan(ctx context.Context) *Snapshot {
 	every := RescanEvery
 	if w.watches.notifier == nil {
 		every = PollEvery
@@ -330,10 +330,10 @@ func (w *Watcher) scan(ctx context.Context) {
 	w.all = burst{}
 	snap, err := w.scanner.Scan(ctx)
 	if err != nil {
-		return // ctx is done
+		return nil
 	}
 	first := w.snap == nil
-	w.snap = snap
+	w.snap = &Snapshot{Unnamed: snap.Unnamed, Problems: snap.Problems}
 	there := make(map[string]bool, len(snap.Profiles))
 	for _, r := range snap.Profiles {
 		there[r.Name] = true
@@ -353,6 +353,7 @@ func (w *Watcher) scan(ctx context.Context) {
 			w.dirty(home, time.Now())
 		}
 	}
+	return snap
 }
 
 // take takes a reading for what is, unless a file of it may be half-written:
