@@ -292,7 +292,7 @@ func (e *bareEar) Event(event ddp.Event) {
 		return
 	}
 	e.work.Go(func() {
-		_, _ = e.client.SendMessage(context.Background(), rest.Outgoing{ID: m.ID[:16] + "r", Room: m.RoomID, Text: "echo: " + m.Text})
+		_, _ = e.client.SendMessage(context.Background(), rest.Outgoing{ID: m.ID[:16] + "0", Room: m.RoomID, Text: "echo: " + m.Text})
 	})
 }
 
@@ -345,9 +345,9 @@ func BenchmarkQuiet(b *testing.B) {
 	})
 }
 
-// settle waits until idle connections are let go and stores have written their
-// cursors.
-func settle() { time.Sleep(6 * time.Second) }
+// settle waits until idle connections are let go, and stores have written their
+// cursors and are at rest.
+func settle() { time.Sleep(17 * time.Second) }
 
 // private returns this process's private memory after some collections, each of
 // which halves the stacks that a TLS handshake has made large.

@@ -295,10 +295,7 @@ func BenchmarkReachShared(b *testing.B) {
 		took := r.start(worker.NewShared(channel.Env{}))
 		b.ReportMetric(took.Seconds(), "s-to-online")
 		b.ReportMetric(r.opened.Seconds(), "s-opening-seals")
-		time.Sleep(35 * time.Second) // the first checks are over, and a rescan
-		for range 4 {
-			debug.FreeOSMemory() // stacks shrink by half with each
-		}
+		time.Sleep(70 * time.Second)                     // the first checks are over, rescans, and the stretch of calm after which memory is given back
 		if path := os.Getenv("REACH_HEAP"); path != "" { // what there is, for go tool pprof
 			f, err := os.Create(path)
 			r.must(err)

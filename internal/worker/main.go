@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rcsupervisor/channel"
+	"rcsupervisor/internal/collector"
 	"rcsupervisor/sealed"
 )
 
@@ -90,6 +91,7 @@ func attend(conn net.Conn, env channel.Env) error {
 	}()
 	go l.write()
 	go reapOrphans(ctx.Done(), func(int) bool { return false })
+	go collector.Run(ctx.Done())
 	err = locked(start.Home, func() error {
 		return contained(func() error { return env.Run(ctx, start, l) })
 	})

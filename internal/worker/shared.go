@@ -10,17 +10,24 @@ import (
 
 	"rcsupervisor/channel"
 	"rcsupervisor/channel/agent"
+	"rcsupervisor/internal/collector"
 )
 
 // NewShared returns the carrier of runs that are goroutines of this process,
 // in the world env. A panic of one, or a fault in a file it has mapped, is its
-// own end; what hangs can't be killed.
+// own end; what hangs can't be killed. From the first run to Close it paces the
+// process's garbage collector.
 func NewShared(env channel.Env) Carrier {
-	return &shared{env: env, runs: make(map[*sharedRun]struct{})}
+	over, stop := context.WithCancel(context.Background())
+	return &shared{env: env, runs: make(map[*sharedRun]struct{}), over: over.Done(), stop: stop}
 }
 
 type shared struct {
-	env channel.Env
+	env    channel.Env
+	pace   sync.Once
+	pacing sync.WaitGroup
+	over   <-chan struct{}    // ends the pacing
+	stop   context.CancelFunc // closes over
 
 	mu    sync.Mutex
 	runs  map[*sharedRun]struct{}
@@ -30,6 +37,7 @@ type shared struct {
 func (*shared) Kind() Kind { return Shared }
 
 func (s *shared) Begin(job Job, ear Ear) Run {
+	s.pace.Do(func() { s.pacing.Go(func() { collector.Run(s.over) }) })
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &sharedRun{ear: ear, cancel: cancel, commands: make(chan channel.Command), over: make(chan struct{})}
 	r.hear()
@@ -78,6 +86,8 @@ func (s *shared) Close() {
 	}
 	s.mu.Unlock()
 	s.group.Wait()
+	s.stop()
+	s.pacing.Wait()
 }
 
 // locked calls f with the home's lock held.
