@@ -39,120 +39,125 @@ func TestSplitWhatFitsIsOnePart(t *testing.T) {
 	}
 }
 
+// x is a word of so many letters.
+func x(n int) string { return strings.Repeat("x", n) }
+
+// splitPlaces are texts, and where each is cut.
+var splitPlaces = []struct {
+	name  string
+	in    string
+	limit int
+	want  []string
+}{
+	{
+		"between paragraphs, though more lines would fit",
+		x(40) + "\n\n" + x(30) + "\n" + x(20) + "\n" + x(20), 100,
+		[]string{x(40) + "\n\n" + x(30) + "\n" + x(20), x(20)},
+	},
+	{
+		"a paragraph that ends past the half wins over a later line",
+		x(60) + "\n\n" + x(20) + "\n" + x(60), 100,
+		[]string{x(60), x(20) + "\n" + x(60)},
+	},
+	{
+		"between lines, if the paragraph would leave a small part",
+		x(10) + "\n\n" + x(50) + "\n" + x(60), 100,
+		[]string{x(10) + "\n\n" + x(50), x(60)},
+	},
+	{
+		"between sentences, if the lines would",
+		x(10) + "\n" + "This is one. This is two of them. And " + x(70), 64,
+		[]string{x(10) + "\nThis is one. This is two of them.", "And", x(64), x(6)},
+	},
+	{
+		"between words", words(30), 64,
+		[]string{words(13), words(13), words(4)},
+	},
+	{
+		"a word that is too long for the rest goes to the next part whole",
+		x(20) + "\n" + x(60), 64,
+		[]string{x(20), x(60)},
+	},
+	{
+		"between graphemes", strings.Repeat("👩‍👩‍👧‍👦", 8), 64, // 11 units each
+		[]string{strings.Repeat("👩‍👩‍👧‍👦", 5), strings.Repeat("👩‍👩‍👧‍👦", 3)},
+	},
+	{
+		"flags are pairs", strings.Repeat("🇩🇪", 20), 66,
+		[]string{strings.Repeat("🇩🇪", 16), strings.Repeat("🇩🇪", 4)},
+	},
+	{
+		"an accent stays with its letter", strings.Repeat("e\u0301", 50), 65,
+		[]string{strings.Repeat("e\u0301", 32), strings.Repeat("e\u0301", 18)},
+	},
+	{
+		"where a script has no spaces", strings.Repeat("漢字", 40), 64,
+		[]string{strings.Repeat("漢字", 32), strings.Repeat("漢字", 8)},
+	},
+	{
+		"the indent of a line is kept",
+		x(60) + "\n    - point", 64,
+		[]string{x(60), "    - point"},
+	},
+	{
+		"not in a code span",
+		x(50) + " `some code here` " + x(20), 64,
+		[]string{x(50), "`some code here` " + x(20)},
+	},
+	{
+		"nor in one of more backticks",
+		x(50) + " ``a ` b c d e f`` " + x(20), 64,
+		[]string{x(50), "``a ` b c d e f`` " + x(20)},
+	},
+	{
+		"a backtick alone begins nothing",
+		x(50) + " `some code here " + x(20), 64,
+		[]string{x(50) + " `some code", "here " + x(20)},
+	},
+	{
+		"not in a link",
+		x(40) + " [a text of words](https://a.example/b(c)) " + x(20), 64,
+		[]string{x(40), "[a text of words](https://a.example/b(c)) " + x(20)},
+	},
+	{
+		"not in an address",
+		x(40) + " https://a.example/one-two-three-four/five?six=seven#eight " + x(20), 64,
+		[]string{x(40), "https://a.example/one-two-three-four/five?six=seven#eight", x(20)},
+	},
+	{
+		"in a code span that is longer than a part, between its words",
+		"`" + words(20) + "`", 64,
+		[]string{"`" + words(12), words(8) + "`"},
+	},
+	{
+		"a cut calls nobody",
+		x(60) + "@allison", 64,
+		[]string{x(60), "@allison"},
+	},
+	{
+		"nor at a hyphen",
+		x(55) + " @here-bot" + x(50), 64,
+		[]string{x(55), "@here-bot" + x(50)},
+	},
+	{
+		"nor in the midst of a name longer than a part",
+		x(50) + "@all---" + x(80), 64,
+		[]string{x(50), "@all---" + x(57), x(23)},
+	},
+	{
+		"white space that is longer than a part goes",
+		"a" + strings.Repeat(" ", 100) + "👩‍👩‍👧‍👦", 64,
+		[]string{"a", "👩‍👩‍👧‍👦"},
+	},
+	{
+		"and makes no fence of backticks within a line",
+		x(61) + " ```\n" + x(20), 64,
+		[]string{x(60), "x ```\n" + x(20)},
+	},
+}
+
 func TestSplitPlaces(t *testing.T) {
-	x := func(n int) string { return strings.Repeat("x", n) }
-	for _, c := range []struct {
-		name  string
-		in    string
-		limit int
-		want  []string
-	}{
-		{
-			"between paragraphs, though more lines would fit",
-			x(40) + "\n\n" + x(30) + "\n" + x(20) + "\n" + x(20), 100,
-			[]string{x(40) + "\n\n" + x(30) + "\n" + x(20), x(20)},
-		},
-		{
-			"a paragraph that ends past the half wins over a later line",
-			x(60) + "\n\n" + x(20) + "\n" + x(60), 100,
-			[]string{x(60), x(20) + "\n" + x(60)},
-		},
-		{
-			"between lines, if the paragraph would leave a small part",
-			x(10) + "\n\n" + x(50) + "\n" + x(60), 100,
-			[]string{x(10) + "\n\n" + x(50), x(60)},
-		},
-		{
-			"between sentences, if the lines would",
-			x(10) + "\n" + "This is one. This is two of them. And " + x(70), 64,
-			[]string{x(10) + "\nThis is one. This is two of them.", "And", x(64), x(6)},
-		},
-		{
-			"between words", words(30), 64,
-			[]string{words(13), words(13), words(4)},
-		},
-		{
-			"a word that is too long for the rest goes to the next part whole",
-			x(20) + "\n" + x(60), 64,
-			[]string{x(20), x(60)},
-		},
-		{
-			"between graphemes", strings.Repeat("👩‍👩‍👧‍👦", 8), 64, // 11 units each
-			[]string{strings.Repeat("👩‍👩‍👧‍👦", 5), strings.Repeat("👩‍👩‍👧‍👦", 3)},
-		},
-		{
-			"flags are pairs", strings.Repeat("🇩🇪", 20), 66,
-			[]string{strings.Repeat("🇩🇪", 16), strings.Repeat("🇩🇪", 4)},
-		},
-		{
-			"an accent stays with its letter", strings.Repeat("e\u0301", 50), 65,
-			[]string{strings.Repeat("e\u0301", 32), strings.Repeat("e\u0301", 18)},
-		},
-		{
-			"where a script has no spaces", strings.Repeat("漢字", 40), 64,
-			[]string{strings.Repeat("漢字", 32), strings.Repeat("漢字", 8)},
-		},
-		{
-			"the indent of a line is kept",
-			x(60) + "\n    - point", 64,
-			[]string{x(60), "    - point"},
-		},
-		{
-			"not in a code span",
-			x(50) + " `some code here` " + x(20), 64,
-			[]string{x(50), "`some code here` " + x(20)},
-		},
-		{
-			"nor in one of more backticks",
-			x(50) + " ``a ` b c d e f`` " + x(20), 64,
-			[]string{x(50), "``a ` b c d e f`` " + x(20)},
-		},
-		{
-			"a backtick alone begins nothing",
-			x(50) + " `some code here " + x(20), 64,
-			[]string{x(50) + " `some code", "here " + x(20)},
-		},
-		{
-			"not in a link",
-			x(40) + " [a text of words](https://a.example/b(c)) " + x(20), 64,
-			[]string{x(40), "[a text of words](https://a.example/b(c)) " + x(20)},
-		},
-		{
-			"not in an address",
-			x(40) + " https://a.example/one-two-three-four/five?six=seven#eight " + x(20), 64,
-			[]string{x(40), "https://a.example/one-two-three-four/five?six=seven#eight", x(20)},
-		},
-		{
-			"in a code span that is longer than a part, between its words",
-			"`" + words(20) + "`", 64,
-			[]string{"`" + words(12), words(8) + "`"},
-		},
-		{
-			"a cut calls nobody",
-			x(60) + "@allison", 64,
-			[]string{x(60), "@allison"},
-		},
-		{
-			"nor at a hyphen",
-			x(55) + " @here-bot" + x(50), 64,
-			[]string{x(55), "@here-bot" + x(50)},
-		},
-		{
-			"nor in the midst of a name longer than a part",
-			x(50) + "@all---" + x(80), 64,
-			[]string{x(50), "@all---" + x(57), x(23)},
-		},
-		{
-			"white space that is longer than a part goes",
-			"a" + strings.Repeat(" ", 100) + "👩‍👩‍👧‍👦", 64,
-			[]string{"a", "👩‍👩‍👧‍👦"},
-		},
-		{
-			"and makes no fence of backticks within a line",
-			x(61) + " ```\n" + x(20), 64,
-			[]string{x(60), "x ```\n" + x(20)},
-		},
-	} {
+	for _, c := range splitPlaces {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, Split(c.in, c.limit)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
