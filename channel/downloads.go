@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"rcsupervisor/channel/agent"
@@ -200,22 +199,4 @@ func read(name string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, limit))
-}
-
-// anew remembers when conversations were begun anew: what was said before is
-// shown to no agent. Any goroutine.
-func (l *life) anew(conversation string) {
-	l.renewed.mu.Lock()
-	defer l.renewed.mu.Unlock()
-	if l.renewed.at == nil || len(l.renewed.at) >= onceKept {
-		l.renewed.at = make(map[string]time.Time)
-	}
-	l.renewed.at[conversation] = l.serverNow()
-}
-
-// since is when a conversation was last begun anew, the zero time for never.
-func (l *life) since(conversation string) time.Time {
-	l.renewed.mu.Lock()
-	defer l.renewed.mu.Unlock()
-	return l.renewed.at[conversation]
 }
