@@ -9,8 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"rcsupervisor/channel"
 	"rcsupervisor/internal/atomicfile"
@@ -92,7 +95,7 @@ func (b *Book) Requests(name string) ([]Request, error) {
 // otherwise. It works once; a person has five tries, and what can't be an id
 // has none.
 func (b *Book) prove(name, user, written string, now time.Time) (spent *code, err error) {
-	if user == "" || len(user) > maxID {
+	if !isID(user) {
 		return nil, nil
 	}
 	err = b.change(name, func(p *page) bool {
@@ -133,7 +136,7 @@ func (b *Book) giveBack(name string, spent *code) error {
 // request keeps a stranger's request. What he calls himself is made fit to be
 // shown; what can't be an id is no request.
 func (b *Book) request(name string, r channel.Request, now time.Time) error {
-	if r.User == "" || len(r.User) > maxID {
+	if !isID(r.User) {
 		return nil
 	}
 	return b.change(name, func(p *page) bool {
@@ -147,6 +150,12 @@ func (b *Book) request(name string, r channel.Request, now time.Time) error {
 		p.Requests = p.Requests[:min(len(p.Requests), requestsKept)]
 		return true
 	})
+}
+
+// isID reports whether something can be a user's id. It comes from a server that
+// may be anybody's, and a person is going to see it.
+func isID(s string) bool {
+	return s != "" && len(s) <= maxID && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
 }
 
 // change reads a profile's page, and writes it when f says that it changed.

@@ -147,7 +147,7 @@ func TestWhatLooksLikeTheCode(t *testing.T) {
 		}
 	}
 	// Nobody can be who has no id, and one that isn't one takes up no place.
-	for _, id := range []string{"", strings.Repeat("x", maxID+1), strings.Repeat("x", 1<<20)} {
+	for _, id := range []string{"", strings.Repeat("x", maxID+1), strings.Repeat("x", 1<<20), "\x1b[31mx", "a b", "\xff"} {
 		if b.try(t, id, code) || b.try(t, id, wrong(code)) {
 			t.Error("somebody without an id was let in")
 		}
@@ -184,7 +184,7 @@ func TestManyGuessersEndTheCode(t *testing.T) {
 		}
 		return true
 	}))
-	b.try(t, "one more", wrong(code))
+	b.try(t, "one-more", wrong(code))
 	if b.try(t, "olivia", code) {
 		t.Error("the code outlived its guessers")
 	}
@@ -285,7 +285,9 @@ func TestRequests(t *testing.T) {
 			t.Error(got)
 		}
 		b.ask(t, "", "nobody")
-		b.ask(t, strings.Repeat("x", 300), "nobody")
+		for _, id := range []string{strings.Repeat("x", 300), "\x1b[2Jx", "a\nb", "a b", "a\u00a0b", "\u202ex", "a\u200b", "\u009b", "\xff", "a\x00"} {
+			b.ask(t, id, "nobody")
+		}
 		if d := cmp.Diff(got, b.ids(t)); d != "" {
 			t.Error(d)
 		}
