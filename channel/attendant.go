@@ -50,6 +50,9 @@ func (a *attendant) Asked(e agent.Asked) {
 	l, turn := a.life, a.turn
 	r := l.rules.Load()
 	expires := time.Now().Add(r.settings.Agent.ApprovalTimeout)
+	if own := e.Until.Add(-agentMargin); !e.Until.IsZero() && own.Before(expires) {
+		expires = own
+	}
 	decide := func(option string) error {
 		err := turn.Answer(e.ID, option)
 		if err != nil {
@@ -71,6 +74,10 @@ func (a *attendant) Asked(e agent.Asked) {
 		a.cancelled() // it may have been, just before
 	}
 }
+
+// agentMargin is how long before an agent's own limit a request expires, so that
+// nothing is allowed in the room that the agent has refused itself by then.
+const agentMargin = 5 * time.Second
 
 // Withdrawn takes back a request.
 func (a *attendant) Withdrawn(e agent.Withdrawn) { a.life.desk.Withdraw(a.item.ID.Message, e.ID) }

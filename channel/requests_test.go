@@ -211,3 +211,44 @@ func TestARequestOnAServerOfShortMessages(t *testing.T) {
 		})
 	}
 }
+
+// A request expires before its agent's own limit, whatever its owner wishes.
+func TestAnAgentsOwnLimit(t *testing.T) {
+	for name, test := range map[string]struct{ own, waits time.Duration }{
+		"none":   {0, 10 * time.Minute},
+		"sooner": {time.Minute, 55 * time.Second},
+		"later":  {time.Hour, 10 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newScripted()
+			inBubble(t, pretend.V9, func(h *house) {
+				h.start.Settings.Agent.ApprovalTimeout = 10 * time.Minute
+				h.up()
+				h.say(h.member, h.den, "@hermes clean up")
+				turn := a.next(h)
+				asked := wish("p1", "rm -rf build")
+				if test.own > 0 {
+					asked.Until = time.Now().Add(test.own)
+				}
+				turn.events <- asked
+				h.rest()
+				m, yes, _ := h.request(h.den)
+				if want := fmt.Sprintf("within %d s.", int(test.waits.Seconds())); !strings.Contains(m.Text, want) {
+					h.t.Errorf("it is asked\n%s", m.Text)
+				}
+				h.pass(test.waits - time.Millisecond)
+				wantDecided(h, turn)
+				h.pass(time.Millisecond)
+				wantDecided(h, turn, "p1=")
+				h.say(h.owner, h.den, yes)
+				h.pass(time.Second)
+				wantDecided(h, turn, "p1=")
+				if said := h.said(h.den); said[len(said)-1] != "That is no longer open." {
+					h.t.Errorf("it said %q", said)
+				}
+				turn.answer("done")
+				h.pass(time.Second)
+			}, withScript(a))
+		})
+	}
+}

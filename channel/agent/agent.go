@@ -110,6 +110,9 @@ type Asked struct {
 	// Plain marks a question of the agent's own: its options are answers, and
 	// none of them allows anything.
 	Plain bool
+	// Until is when the agent stops waiting by itself, without a word; the zero
+	// time where that is not known.
+	Until time.Time
 }
 
 // Withdrawn says that the agent no longer waits for the answer to an Asked. The

@@ -143,7 +143,7 @@ func TestClassicHermes(t *testing.T) {
 		if o.text != "permission: allow_once" || len(o.asked) != 1 {
 			t.Fatalf("%+v", o)
 		}
-		if a := o.asked[0]; a.Title != "recursive delete" || a.Body != "rm -rf build" || a.Plain || len(a.Options) != 5 {
+		if a := o.asked[0]; a.Title != "recursive delete" || a.Body != "rm -rf build" || a.Plain || len(a.Options) != 5 || time.Until(a.Until) != hermesWaits {
 			t.Errorf("%+v", a)
 		}
 		if o := s.ask("r/", "run x", choose("")); o.text != "permission: deny" {

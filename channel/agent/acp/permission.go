@@ -20,7 +20,7 @@ func (t *turn) ask(wire json.RawMessage, a asking) {
 			return // one answer is all that its id can have
 		}
 	}
-	r := &request{wire: bytes.Clone(wire), options: usable(a.Options), asking: a}
+	r := &request{wire: bytes.Clone(wire), options: usable(a.Options), asking: a, came: time.Now()}
 	switch {
 	case t.over || t.stopped:
 		t.conn.decide(wire, t.refusal(r))
@@ -59,6 +59,9 @@ func (t *turn) show(id string, r *request) {
 		r.held = nil
 	}
 	asked.Title, asked.Body = title, body
+	if t.conn.hermes {
+		asked.Until = r.came.Add(hermesWaits)
+	}
 	for _, o := range r.options {
 		asked.Options = append(asked.Options, agent.Option{ID: o.ID, Name: o.Name, Kind: o.Kind})
 	}

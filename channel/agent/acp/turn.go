@@ -21,6 +21,9 @@ const (
 	// describeGrace is how long a request may come before the tool call it is
 	// about, without which there is nothing to show.
 	describeGrace = 5 * time.Second
+	// hermesWaits is how long Hermes waits for a decision, whatever it is set to
+	// (permissions.py); then it goes on as if it were refused, and does not say so.
+	hermesWaits = time.Minute
 )
 
 // A turn is one question at work.
@@ -56,6 +59,7 @@ type request struct {
 	wire    json.RawMessage // its id
 	options []option
 	asking  asking
+	came    time.Time
 	held    *time.Timer // until it can be shown; nil once it was
 }
 
