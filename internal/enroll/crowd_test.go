@@ -147,3 +147,25 @@ func TestTwoRoomsOfOneName(t *testing.T) {
 		t.Errorf("%+v", hall)
 	}
 }
+
+// A server may be anybody's: ids that it makes up are not shown to a terminal,
+// and let nobody in.
+func TestIdsThatAServerMakesUp(t *testing.T) {
+	h := newHouse(t)
+	h.add("alice", h.ada)
+	mallory := h.server.AddUser("mallory", pretend.UserOptions{ID: "x\x1b[2Jy"})
+	h.server.AddUser("eve", pretend.UserOptions{ID: "a b"})
+	h.server.AddGroup("trap", mallory, h.ada)
+	for _, id := range []string{"@mallory", mallory.ID, "@eve"} {
+		c, err := h.person("owner", id)
+		said(t, err)
+		if c.People != nil {
+			t.Errorf("%q: %+v", id, c.People)
+		}
+	}
+	c, err := h.person("", "")
+	must(t, err)
+	if len(c.People) != 0 {
+		t.Errorf("let in: %+v", c.People)
+	}
+}

@@ -203,7 +203,7 @@ func whoIs(ctx context.Context, client *rest.Client, profileName string, w Perso
 		return profile.Person{ID: w.ID}, nil // one who has left the server may still be in the file
 	}
 	if u, err := client.User(ctx, rest.UserQuery{Username: w.ID}); err == nil {
-		return profile.Person{}, unlikely("rcsupervisor people "+profileName+" "+w.Do+" @"+u.Username, "no user has the id %s; a username begins with @", written(w.ID))
+		return profile.Person{}, unlikely("rcsupervisor people "+profileName+" "+w.Do+" @"+written(u.Username), "no user has the id %s; a username begins with @", written(w.ID))
 	}
 	return profile.Person{}, unlikely("rcsupervisor people "+profileName+" "+w.Do+" @USERNAME", "the server has no user of the id %s", written(w.ID))
 }

@@ -72,7 +72,7 @@ func (d *Desk) Rooms(ctx context.Context, by Caller, name string, w RoomWish) (H
 }
 
 // joined are the rooms of more than two that the bot is in; nil where the
-// server can't be asked.
+// server can't be asked. What can't be an id is no room.
 func (d *Desk) joined(ctx context.Context, r *visit, reading profile.Reading) ([]chat.Room, error) {
 	client, bot, err := d.client(r, reading)
 	if err != nil {
@@ -86,7 +86,9 @@ func (d *Desk) joined(ctx context.Context, r *visit, reading profile.Reading) ([
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(append([]chat.Room{}, rooms...), oneToOne), nil
+	return slices.DeleteFunc(append([]chat.Room{}, rooms...), func(r chat.Room) bool {
+		return oneToOne(r) || written(r.ID) != r.ID
+	}), nil
 }
 
 func oneToOne(r chat.Room) bool {
