@@ -71,6 +71,8 @@ func (in *intake) ignored(j judged) {
 		in.edited(j.heard)
 	case takenBack(j.heard, j.verdict):
 		l.talks.Withdraw(j.message.ID)
+	case j.verdict.Step == gate.StepKind && in.first("kind "+j.message.RoomID, runLong):
+		l.log.Warn("a room of a kind that is not known is not listened to", "room", j.message.RoomID)
 	}
 }
 

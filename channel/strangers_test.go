@@ -90,3 +90,28 @@ func TestAStrangerWithAHostileName(t *testing.T) {
 		}
 	})
 }
+
+// R69: a room of a kind that nobody knows is left alone, which is said, once.
+func TestARoomOfAKindNobodyKnows(t *testing.T) {
+	eachVersion(t, func(h *house) {
+		odd := h.server.AddRoom("z", "odd", h.owner, h.bot)
+		desk := h.server.AddRoom("l", "desk", h.owner, h.bot)
+		for _, r := range []pretend.Room{odd, desk} {
+			h.start.Access.Rooms = append(slices.Clone(h.start.Access.Rooms), profile.Room{ID: r.ID})
+		}
+		h.up()
+		for range 3 {
+			h.say(h.owner, odd, "@hermes hello")
+			h.say(h.owner, desk, "@hermes hello")
+		}
+		h.pass(time.Second)
+		h.wants(odd)
+		h.wants(desk)
+		if n := strings.Count(h.super.lines(), "not listened to room="+odd.ID); n != 1 || strings.Contains(h.super.lines(), desk.ID) {
+			h.t.Errorf("it was said %d times:\n%s", n, h.super.lines())
+		}
+		if c := h.counters(); c.Ignored["kind"] != 3 || c.Ignored["livechat"] != 3 || c.Claimed != 0 {
+			h.t.Errorf("counted %+v", c)
+		}
+	})
+}
