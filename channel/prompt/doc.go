@@ -9,8 +9,10 @@
 //   - Column 0 is ours. A line that says who wrote what begins there; every
 //     line of people's text is indented, whatever its writer took for a line
 //     break. So nobody can write a line that looks like one of ours.
-//   - Nothing is hidden. Control, bidi and zero-width characters are
-//     neutralised, and what is shaped like an asker token is taken out.
+//   - Nothing is hidden. Characters that are not seen are taken out (control,
+//     bidi, zero-width and tag characters, variation selectors, fillers), but
+//     for those that emoji and some scripts need; and so is what is shaped like
+//     an asker token.
 //   - Nothing wakes a reference. Hermes reads files and addresses into a prompt
 //     where it finds @file:, @url: and the like anywhere in it, with the bot's
 //     rights, not the writer's. A zero-width space after the @ keeps them
