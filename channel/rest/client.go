@@ -25,6 +25,7 @@ const (
 	// leaves an idle bot without a goroutine.
 	idleTime    = 3 * time.Second
 	headerBytes = 64 << 10
+	bufferBytes = 1 << 10 // of a connection, each way: a body is read past it
 )
 
 // Config is what a client is made of.
@@ -119,6 +120,8 @@ func (c *Client) newTransport() *http.Transport {
 		MaxIdleConnsPerHost:    connections,
 		IdleConnTimeout:        idleTime,
 		MaxResponseHeaderBytes: headerBytes,
+		ReadBufferSize:         bufferBytes,
+		WriteBufferSize:        bufferBytes,
 	}
 }
 

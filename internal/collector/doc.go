@@ -6,7 +6,7 @@
 // can afford to collect more often.
 //
 // So collections begin early while they cost next to nothing, and as late as by
-// default once they cost a quarter of a core; memory that was freed is returned
+// default once they cost half a core; memory that was freed is returned
 // to the system a few times after the process has become quiet, and then left
 // alone. The policy is one function without a clock. It never trades speed for
 // memory: whoever is busy has the collector that he would have without it.

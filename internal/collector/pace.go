@@ -17,7 +17,7 @@ const (
 	lookEvery = time.Second
 	period    = 5 * time.Second
 	// busyShare is the share of one core that a second's collections may cost.
-	busyShare = 0.25
+	busyShare = 0.5
 	// calmShare is what they may cost over a period of calm.
 	calmShare = 0.02
 	// After so many periods of calm freed memory is returned, and after as many

@@ -56,13 +56,13 @@ func TestNext(t *testing.T) {
 			{1000, 100 * ms, false, 0}, {15, 0, false, 1},
 		}},
 		"a busy one has room at once, and for as long as it is busy": {40 * mb, []course{
-			{1, 251 * ms, true, 0}, {1000, 100 * ms, true, 0},
+			{1, 501 * ms, true, 0}, {1000, 100 * ms, true, 0},
 		}},
 		"what it would cost in the quiet setting counts": {40 * mb, []course{
-			{1, 900 * ms, true, 0}, {100, 26 * ms, true, 0}, {5, 24 * ms, false, 0},
+			{1, 900 * ms, true, 0}, {100, 51 * ms, true, 0}, {5, 49 * ms, false, 0},
 		}},
 		"a small heap that is busy is as one that is not": {mb, []course{
-			{1, 900 * ms, true, 0}, {100, 126 * ms, true, 0}, {5, 100 * ms, false, 0},
+			{1, 900 * ms, true, 0}, {100, 251 * ms, true, 0}, {5, 249 * ms, false, 0},
 		}},
 		"whoever was busy gives back anew": {40 * mb, []course{
 			{1000, 0, false, 3}, {1, 900 * ms, true, 0}, {1000, 0, false, 3},
