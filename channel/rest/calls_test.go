@@ -14,105 +14,112 @@ import (
 	"rcsupervisor/channel/chat"
 )
 
+// A request is what a call sends: method, path, query, body.
+type request struct {
+	name string
+	call func(context.Context, *Client)
+	want string
+}
+
+// at is a time with more places than servers know.
+var at = time.Date(2026, 11, 30, 12, 0, 0, 123_456_789, time.UTC)
+
+var requests = []request{
+	{"me", func(ctx context.Context, c *Client) { c.Me(ctx) }, "GET /api/v1/me"},
+	{"info", func(ctx context.Context, c *Client) { c.Info(ctx) }, "GET /api/info"},
+	{
+		"send", func(ctx context.Context, c *Client) {
+			c.SendMessage(ctx, Outgoing{ID: "m1", Room: "r1", Text: "a\n\"b\" 😀"})
+		},
+		`POST /api/v1/chat.sendMessage {"message":{"_id":"m1","rid":"r1","msg":"a\n\"b\" 😀"},"previewUrls":[]}`,
+	},
+	{
+		"send in a thread", func(ctx context.Context, c *Client) {
+			c.SendMessage(ctx, Outgoing{ID: "m1", Room: "r1", Text: "x", Thread: "t1"})
+		},
+		`POST /api/v1/chat.sendMessage {"message":{"_id":"m1","rid":"r1","msg":"x","tmid":"t1"},"previewUrls":[]}`,
+	},
+	{
+		"send in a thread and the room", func(ctx context.Context, c *Client) {
+			c.SendMessage(ctx, Outgoing{ID: "m1", Room: "r1", Text: "x", Thread: "t1", AlsoInRoom: true})
+		},
+		`POST /api/v1/chat.sendMessage {"message":{"_id":"m1","rid":"r1","msg":"x","tmid":"t1","tshow":true},"previewUrls":[]}`,
+	},
+	{
+		"tshow without tmid is refused by servers", func(ctx context.Context, c *Client) {
+			c.SendMessage(ctx, Outgoing{ID: "m1", Room: "r1", Text: "x", AlsoInRoom: true})
+		},
+		`POST /api/v1/chat.sendMessage {"message":{"_id":"m1","rid":"r1","msg":"x"},"previewUrls":[]}`,
+	},
+	{"message", func(ctx context.Context, c *Client) { c.Message(ctx, "m&1") }, "GET /api/v1/chat.getMessage?msgId=m%261"},
+	{
+		"update", func(ctx context.Context, c *Client) { c.Update(ctx, "r1", "m1", "x") },
+		`POST /api/v1/chat.update {"roomId":"r1","msgId":"m1","text":"x","previewUrls":[]}`,
+	},
+	{
+		"delete", func(ctx context.Context, c *Client) { c.Delete(ctx, "r1", "m1") },
+		`POST /api/v1/chat.delete {"roomId":"r1","msgId":"m1"}`,
+	},
+	// R84: without shouldReact the server toggles.
+	{
+		"react", func(ctx context.Context, c *Client) { c.React(ctx, "m1", ":eyes:", true) },
+		`POST /api/v1/chat.react {"messageId":"m1","emoji":":eyes:","shouldReact":true}`,
+	},
+	{
+		"react no more", func(ctx context.Context, c *Client) { c.React(ctx, "m1", ":eyes:", false) },
+		`POST /api/v1/chat.react {"messageId":"m1","emoji":":eyes:","shouldReact":false}`,
+	},
+	{"room", func(ctx context.Context, c *Client) { c.Room(ctx, "r1") }, "GET /api/v1/rooms.info?roomId=r1"},
+	{"rooms", func(ctx context.Context, c *Client) { c.Rooms(ctx, time.Time{}) }, "GET /api/v1/rooms.get"},
+	{"rooms since", func(ctx context.Context, c *Client) { c.Rooms(ctx, at) }, "GET /api/v1/rooms.get?updatedSince=2026-11-30T12%3A00%3A00.123Z"},
+	{"subscriptions", func(ctx context.Context, c *Client) { c.Subscriptions(ctx, at) }, "GET /api/v1/subscriptions.get?updatedSince=2026-11-30T12%3A00%3A00.123Z"},
+	{
+		"history of a channel", func(ctx context.Context, c *Client) { c.History(ctx, HistoryQuery{Kind: chat.Channel, Room: "r1"}) },
+		"GET /api/v1/channels.history?count=50&roomId=r1",
+	},
+	{
+		"history of a group, bounds", func(ctx context.Context, c *Client) {
+			c.History(ctx, HistoryQuery{Kind: chat.Group, Room: "r1", Oldest: at, Latest: at, Count: 7, Inclusive: true})
+		},
+		"GET /api/v1/groups.history?count=7&inclusive=true&latest=2026-11-30T12%3A00%3A00.124Z&oldest=2026-11-30T12%3A00%3A00.123Z&roomId=r1",
+	},
+	{
+		"inclusive=false is read as true by groups.history", func(ctx context.Context, c *Client) {
+			c.History(ctx, HistoryQuery{Kind: chat.Group, Room: "r1", Count: 500})
+		},
+		"GET /api/v1/groups.history?count=100&roomId=r1",
+	},
+	{
+		"history of a direct room", func(ctx context.Context, c *Client) { c.History(ctx, HistoryQuery{Kind: chat.Direct, Room: "r1"}) },
+		"GET /api/v1/im.history?count=50&roomId=r1",
+	},
+	{
+		"thread", func(ctx context.Context, c *Client) { c.ThreadMessages(ctx, "m1", 20) },
+		"GET /api/v1/chat.getThreadMessages?count=20&sort=%7B%22ts%22%3A-1%7D&tmid=m1",
+	},
+	{"user", func(ctx context.Context, c *Client) { c.User(ctx, UserQuery{ID: "u1", Username: "alice"}) }, "GET /api/v1/users.info?userId=u1"},
+	{"user by name", func(ctx context.Context, c *Client) { c.User(ctx, UserQuery{Username: "alice"}) }, "GET /api/v1/users.info?username=alice"},
+	{"direct room", func(ctx context.Context, c *Client) { c.DirectRoom(ctx, "alice") }, `POST /api/v1/im.create {"username":"alice"}`},
+	{
+		"settings", func(ctx context.Context, c *Client) { c.Settings(ctx, "A", "B") },
+		"GET /api/v1/settings.public?_id=A%2CB&count=2",
+	},
+	{
+		"confirm", func(ctx context.Context, c *Client) {
+			c.Confirm(ctx, "r1", "f 1", ConfirmOptions{Text: "x", Thread: "t1"})
+		},
+		`POST /api/v1/rooms.mediaConfirm/r1/f 1 {"msg":"x","tmid":"t1"}`,
+	},
+	{
+		"confirm without words", func(ctx context.Context, c *Client) { c.Confirm(ctx, "r1", "f1", ConfirmOptions{}) },
+		`POST /api/v1/rooms.mediaConfirm/r1/f1 {}`,
+	},
+}
+
 // What goes over the wire, to the letter: servers from 8 on refuse a body with
 // a field they don't know.
 func TestRequests(t *testing.T) {
-	at := time.Date(2026, 11, 30, 12, 0, 0, 123_456_789, time.UTC)
-	for _, c := range []struct {
-		name string
-		call func(context.Context, *Client)
-		want string // method, path, decoded query, body
-	}{
-		{"me", func(ctx context.Context, c *Client) { c.Me(ctx) }, "GET /api/v1/me"},
-		{"info", func(ctx context.Context, c *Client) { c.Info(ctx) }, "GET /api/info"},
-		{
-			"send", func(ctx context.Context, c *Client) {
-				c.SendMessage(ctx, Outgoing{ID: "m1", Room: "r1", Text: "a\n\"b\" 😀"})
-			},
-			`POST /api/v1/chat.sendMessage {"message":{"_id":"m1","rid":"r1","msg":"a\n\"b\" 😀"},"previewUrls":[]}`,
-		},
-		{
-			"send in a thread", func(ctx context.Context, c *Client) {
-				c.SendMessage(ctx, Outgoing{ID: "m1", Room: "r1", Text: "x", Thread: "t1"})
-			},
-			`POST /api/v1/chat.sendMessage {"message":{"_id":"m1","rid":"r1","msg":"x","tmid":"t1"},"previewUrls":[]}`,
-		},
-		{
-			"send in a thread and the room", func(ctx context.Context, c *Client) {
-				c.SendMessage(ctx, Outgoing{ID: "m1", Room: "r1", Text: "x", Thread: "t1", AlsoInRoom: true})
-			},
-			`POST /api/v1/chat.sendMessage {"message":{"_id":"m1","rid":"r1","msg":"x","tmid":"t1","tshow":true},"previewUrls":[]}`,
-		},
-		{
-			"tshow without tmid is refused by servers", func(ctx context.Context, c *Client) {
-				c.SendMessage(ctx, Outgoing{ID: "m1", Room: "r1", Text: "x", AlsoInRoom: true})
-			},
-			`POST /api/v1/chat.sendMessage {"message":{"_id":"m1","rid":"r1","msg":"x"},"previewUrls":[]}`,
-		},
-		{"message", func(ctx context.Context, c *Client) { c.Message(ctx, "m&1") }, "GET /api/v1/chat.getMessage?msgId=m%261"},
-		{
-			"update", func(ctx context.Context, c *Client) { c.Update(ctx, "r1", "m1", "x") },
-			`POST /api/v1/chat.update {"roomId":"r1","msgId":"m1","text":"x","previewUrls":[]}`,
-		},
-		{
-			"delete", func(ctx context.Context, c *Client) { c.Delete(ctx, "r1", "m1") },
-			`POST /api/v1/chat.delete {"roomId":"r1","msgId":"m1"}`,
-		},
-		// R84: without shouldReact the server toggles.
-		{
-			"react", func(ctx context.Context, c *Client) { c.React(ctx, "m1", ":eyes:", true) },
-			`POST /api/v1/chat.react {"messageId":"m1","emoji":":eyes:","shouldReact":true}`,
-		},
-		{
-			"react no more", func(ctx context.Context, c *Client) { c.React(ctx, "m1", ":eyes:", false) },
-			`POST /api/v1/chat.react {"messageId":"m1","emoji":":eyes:","shouldReact":false}`,
-		},
-		{"room", func(ctx context.Context, c *Client) { c.Room(ctx, "r1") }, "GET /api/v1/rooms.info?roomId=r1"},
-		{"rooms", func(ctx context.Context, c *Client) { c.Rooms(ctx, time.Time{}) }, "GET /api/v1/rooms.get"},
-		{"rooms since", func(ctx context.Context, c *Client) { c.Rooms(ctx, at) }, "GET /api/v1/rooms.get?updatedSince=2026-11-30T12%3A00%3A00.123Z"},
-		{"subscriptions", func(ctx context.Context, c *Client) { c.Subscriptions(ctx, at) }, "GET /api/v1/subscriptions.get?updatedSince=2026-11-30T12%3A00%3A00.123Z"},
-		{
-			"history of a channel", func(ctx context.Context, c *Client) { c.History(ctx, HistoryQuery{Kind: chat.Channel, Room: "r1"}) },
-			"GET /api/v1/channels.history?count=50&roomId=r1",
-		},
-		{
-			"history of a group, bounds", func(ctx context.Context, c *Client) {
-				c.History(ctx, HistoryQuery{Kind: chat.Group, Room: "r1", Oldest: at, Latest: at, Count: 7, Inclusive: true})
-			},
-			"GET /api/v1/groups.history?count=7&inclusive=true&latest=2026-11-30T12%3A00%3A00.124Z&oldest=2026-11-30T12%3A00%3A00.123Z&roomId=r1",
-		},
-		{
-			"inclusive=false is read as true by groups.history", func(ctx context.Context, c *Client) {
-				c.History(ctx, HistoryQuery{Kind: chat.Group, Room: "r1", Count: 500})
-			},
-			"GET /api/v1/groups.history?count=100&roomId=r1",
-		},
-		{
-			"history of a direct room", func(ctx context.Context, c *Client) { c.History(ctx, HistoryQuery{Kind: chat.Direct, Room: "r1"}) },
-			"GET /api/v1/im.history?count=50&roomId=r1",
-		},
-		{
-			"thread", func(ctx context.Context, c *Client) { c.ThreadMessages(ctx, "m1", 20) },
-			"GET /api/v1/chat.getThreadMessages?count=20&sort=%7B%22ts%22%3A-1%7D&tmid=m1",
-		},
-		{"user", func(ctx context.Context, c *Client) { c.User(ctx, UserQuery{ID: "u1", Username: "alice"}) }, "GET /api/v1/users.info?userId=u1"},
-		{"user by name", func(ctx context.Context, c *Client) { c.User(ctx, UserQuery{Username: "alice"}) }, "GET /api/v1/users.info?username=alice"},
-		{"direct room", func(ctx context.Context, c *Client) { c.DirectRoom(ctx, "alice") }, `POST /api/v1/im.create {"username":"alice"}`},
-		{
-			"settings", func(ctx context.Context, c *Client) { c.Settings(ctx, "A", "B") },
-			"GET /api/v1/settings.public?_id=A%2CB&count=2",
-		},
-		{
-			"confirm", func(ctx context.Context, c *Client) {
-				c.Confirm(ctx, "r1", "f 1", ConfirmOptions{Text: "x", Thread: "t1"})
-			},
-			`POST /api/v1/rooms.mediaConfirm/r1/f 1 {"msg":"x","tmid":"t1"}`,
-		},
-		{
-			"confirm without words", func(ctx context.Context, c *Client) { c.Confirm(ctx, "r1", "f1", ConfirmOptions{}) },
-			`POST /api/v1/rooms.mediaConfirm/r1/f1 {}`,
-		},
-	} {
+	for _, c := range requests {
 		t.Run(c.name, func(t *testing.T) {
 			b := secure(t, says(400, asJSON, `{"success":false,"error":"x"}`))
 			c.call(t.Context(), b.client(t, nil))
