@@ -44,12 +44,16 @@ func bare(err error) error {
 // Mend is what helps where a folder can't be written to, or what to look at
 // where that can't be said.
 func Mend(folder string, err error) string {
-	folder = "'" + strings.ReplaceAll(folder, "'", `'\''`) + "'"
+	if strings.ContainsAny(folder, " \t\n'\"\\$`*?[]{}()<>|&;#~!") {
+		folder = "'" + strings.ReplaceAll(folder, "'", `'\''`) + "'"
+	}
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "df -h " + folder + ", and free some of it"
 	case errors.Is(err, syscall.EROFS):
 		return "findmnt -T " + folder + ", and mount it to be written to"
+	case errors.Is(err, syscall.EBUSY): // a mount can't be replaced
+		return "mount the folder " + folder + " instead of a file in it"
 	case errors.Is(err, fs.ErrPermission):
 		return "chmod u+rwx " + folder
 	}

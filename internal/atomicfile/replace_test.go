@@ -316,11 +316,19 @@ func TestReadIsBounded(t *testing.T) {
 	}
 }
 
+func TestMendQuotes(t *testing.T) {
+	for folder, want := range map[string]string{"/a/b": "ls -la /a/b", "/a b": "ls -la '/a b'", "/it's": `ls -la '/it'\''s'`, "/$(x)": "ls -la '/$(x)'"} {
+		if got := Mend(folder, syscall.EIO); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // What can't be written is said without the name of a file that is gone, with
 // what mends it.
 func TestWriteErrors(t *testing.T) {
 	for cause, try := range map[error]string{
-		syscall.ENOSPC: "df -h ", syscall.EDQUOT: "df -h ", syscall.EROFS: "findmnt -T ", syscall.EACCES: "chmod u+rwx ", syscall.EIO: "ls -la ",
+		syscall.ENOSPC: "df -h ", syscall.EDQUOT: "df -h ", syscall.EROFS: "findmnt -T ", syscall.EACCES: "chmod u+rwx ", syscall.EBUSY: "mount the folder ", syscall.EIO: "ls -la ",
 	} {
 		for _, at := range Steps[:5] {
 			root := openRoot(t)
@@ -333,7 +341,7 @@ func TestWriteErrors(t *testing.T) {
 			err := Replace(root, "file", []byte("x"), 0o600, nil)
 			restore()
 			e, ok := errors.AsType[*WriteError](err)
-			if !ok || !errors.Is(err, cause) || err.Error() != "write file: "+cause.Error() || !strings.HasPrefix(e.Hint(), try) || !strings.Contains(e.Hint(), "'"+root.Name()+"'") {
+			if !ok || !errors.Is(err, cause) || err.Error() != "write file: "+cause.Error() || !strings.HasPrefix(e.Hint(), try) || !strings.Contains(e.Hint(), " "+root.Name()) {
 				t.Errorf("at %s: %v, try: %s", at, err, e.Hint())
 			}
 		}

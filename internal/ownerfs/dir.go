@@ -185,6 +185,9 @@ func (d *Dir) ReadFile(name string, limit int64) (data []byte, i Info, err error
 		}
 		return err
 	})
+	if e, ok := errors.AsType[*Error](err); ok && e.Try == "" && errors.Is(err, fs.ErrPermission) {
+		e.Try = "chmod u+r " + Quote(path)
+	}
 	if err != nil {
 		return nil, Info{}, err
 	}

@@ -61,9 +61,9 @@ func checkFile(path string, i Info, owner Owner, limit int64) error {
 	e := &Error{Path: path}
 	switch {
 	case i.Mode&fs.ModeSymlink != 0:
-		e.Err, e.Detail = ErrLink, "the file itself must lie there"
+		e.Err, e.Detail, e.Try = ErrLink, "the file itself must lie there", aside(path)
 	case !i.Mode.IsRegular():
-		e.Err, e.Detail = ErrNotRegular, "it is "+kind(i.Mode)
+		e.Err, e.Detail, e.Try = ErrNotRegular, "it is "+kind(i.Mode), aside(path)
 	case i.Owner != owner.UID:
 		e.Err = ErrForeign
 		e.Detail = fmt.Sprintf("uid %d, and the folder's is %d", i.Owner, owner.UID)
@@ -79,6 +79,12 @@ func checkFile(path string, i Info, owner Owner, limit int64) error {
 		return nil
 	}
 	return e
+}
+
+// aside keeps what lies in a file's place. Nobody is told to copy what a link
+// points to: that may be the reader's own, which the folder's owner can't read.
+func aside(path string) string {
+	return fmt.Sprintf("mv %[1]s %[1]s.aside, and put the file itself there", Quote(path))
 }
 
 // checkFolder holds the rules for a folder that is to be entered.
