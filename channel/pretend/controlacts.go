@@ -74,12 +74,18 @@ func controlAddRoom(s *Server, b *controlBody) (any, error) {
 	return s.AddRoom(orText(b.Kind, "c"), b.Name, list...), nil
 }
 
-func controlMember(s *Server, b *controlBody) (any, error) {
+// controlPlace is the user that is meant, and the room.
+func (s *Server) controlPlace(b *controlBody) (User, Room, error) {
 	u, err := s.controlUser(b.User)
 	if err != nil {
-		return nil, err
+		return User{}, Room{}, err
 	}
 	r, err := s.controlRoom(u, b.Room)
+	return u, r, err
+}
+
+func controlMember(s *Server, b *controlBody) (any, error) {
+	u, r, err := s.controlPlace(b)
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +124,7 @@ func (s *Server) messagesJSON(r Room) json.RawMessage {
 }
 
 func controlSay(s *Server, b *controlBody) (any, error) {
-	u, err := s.controlUser(b.User)
-	if err != nil {
-		return nil, err
-	}
-	r, err := s.controlRoom(u, b.Room)
+	u, r, err := s.controlPlace(b)
 	if err != nil {
 		return nil, err
 	}

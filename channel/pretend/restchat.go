@@ -186,20 +186,26 @@ func (c *call) updateMessage() (doc, *refusal) {
 	if no := c.into(&b); no != nil {
 		return nil, no
 	}
-	e := c.s.messages[b.ID]
-	switch {
-	case e == nil:
-		return nil, plain(`No message found with the id of "` + b.ID + `".`)
-	case e.room.id != b.RoomID:
-		return nil, plain("The room id provided does not match where the message is from.")
-	}
-	if no := c.s.mayChange(c.user, e); no != nil {
+	e, no := c.changeable(b.ID, b.RoomID)
+	if no != nil {
 		return nil, no
 	}
 	if no := c.s.tooLong(b.Text); no != nil {
 		return nil, no
 	}
 	return doc{{"message", c.s.editLocked(e, c.user, b.Text).doc(c.s.v)}}, nil
+}
+
+// changeable is the message that is to be edited or deleted.
+func (c *call) changeable(id, room string) (*entry, *refusal) {
+	e := c.s.messages[id]
+	switch {
+	case e == nil:
+		return nil, plain(`No message found with the id of "` + id + `".`)
+	case e.room.id != room:
+		return nil, plain("The room id provided does not match where the message is from.")
+	}
+	return e, c.s.mayChange(c.user, e)
 }
 
 func (c *call) deleteMessage() (doc, *refusal) {
@@ -211,14 +217,8 @@ func (c *call) deleteMessage() (doc, *refusal) {
 	if no := c.into(&b); no != nil {
 		return nil, no
 	}
-	e := c.s.messages[b.ID]
-	switch {
-	case e == nil:
-		return nil, plain(`No message found with the id of "` + b.ID + `".`)
-	case e.room.id != b.RoomID:
-		return nil, plain("The room id provided does not match where the message is from.")
-	}
-	if no := c.s.mayChange(c.user, e); no != nil {
+	e, no := c.changeable(b.ID, b.RoomID)
+	if no != nil {
 		return nil, no
 	}
 	m := e.msg

@@ -36,11 +36,26 @@ func slotOf(c channel.Command) int {
 	}
 }
 
-// An inbox is the commands that a run has not taken: at most one of each kind,
-// since the later one says all that the earlier did.
+// waiting is commands that were not handed over: at most one of each kind, since
+// the later one says all that the earlier did.
+type waiting [slots]channel.Command
+
+// put adds c. That the connection is to be made anew is not forgotten.
+func (w *waiting) put(c channel.Command) {
+	slot := slotOf(c)
+	if a, ok := c.(channel.Apply); ok {
+		if was, ok := w[slot].(channel.Apply); ok && was.Reconnect {
+			a.Reconnect = true
+			c = a
+		}
+	}
+	w[slot] = c
+}
+
+// An inbox is the commands that a run has not taken.
 type inbox struct {
 	mu      sync.Mutex
-	waiting [slots]channel.Command
+	waiting waiting
 	asked   time.Time // when the one that was taken out last, or the first that waits, was put in
 	out     bool      // one was taken out and not done
 	closed  bool
@@ -54,14 +69,7 @@ func (b *inbox) put(c channel.Command, now time.Time, start func()) {
 	if b.closed {
 		return
 	}
-	slot := slotOf(c)
-	if a, ok := c.(channel.Apply); ok {
-		if was, ok := b.waiting[slot].(channel.Apply); ok && was.Reconnect {
-			a.Reconnect = true
-			c = a
-		}
-	}
-	b.waiting[slot] = c
+	b.waiting.put(c)
 	if b.asked.IsZero() {
 		b.asked = now
 	}

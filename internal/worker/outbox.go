@@ -13,7 +13,7 @@ import (
 type outbox struct {
 	mu      sync.Mutex
 	poke    *sync.Cond
-	waiting [slots]channel.Command
+	waiting waiting
 	replies []wireReply
 	frames  []frame   // taken apart already
 	sent    uint64    // the number of the last command that was sent
@@ -41,14 +41,7 @@ func (b *outbox) command(c channel.Command) {
 	if b.closed {
 		return
 	}
-	slot := slotOf(c)
-	if a, ok := c.(channel.Apply); ok {
-		if was, ok := b.waiting[slot].(channel.Apply); ok && was.Reconnect {
-			a.Reconnect = true
-			c = a
-		}
-	}
-	b.waiting[slot] = c
+	b.waiting.put(c)
 	if b.since.IsZero() {
 		b.since = time.Now()
 	}
