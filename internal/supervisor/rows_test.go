@@ -154,7 +154,7 @@ var endings = []ending{
 		h.must(h.super.Rescan(h.Context()))
 		h.must(h.super.Start(h.Context(), "alice"))
 		p := h.await("alice", healthcheck.NeedsToken, healthcheck.Unsealed)
-		if deref(p.Action) != "rcsupervisor add alice --server URL" {
+		if deref(p.Action) != "rcsupervisor add alice --server "+h.url {
 			h.Errorf("action %q", deref(p.Action))
 		}
 		h.write("alice", sealed.FileName, string(old))

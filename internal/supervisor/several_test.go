@@ -184,7 +184,7 @@ func TestWhatIsWantedOutlivesTheSupervisor(t *testing.T) {
 		if p := h.await("carol", healthcheck.Held, healthcheck.Suspended); deref(p.Error) != "unpaid since May" {
 			h.Errorf("%q", deref(p.Error))
 		}
-		for viewer, want := range map[Viewer]string{Everybody: "rcsupervisor resume carol", {UID: os.Getuid()}: ""} {
+		for viewer, want := range map[Viewer]string{Everybody: "rcsupervisor resume carol", {UID: os.Getuid()}: askAdministrator} {
 			if e, ok := h.super.Explain(viewer, "carol"); !ok || deref(e.Action) != want {
 				h.Errorf("%+v is told to try %q", viewer, deref(e.Action))
 			}
