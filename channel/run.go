@@ -9,6 +9,7 @@ import (
 
 	"rcsupervisor/channel/agent"
 	"rcsupervisor/dedup"
+	"rcsupervisor/internal/aside"
 )
 
 // Run is the whole life of a channel. It returns nil after Stop, Drain, or the
@@ -49,7 +50,7 @@ func (e Env) Begin(ctx context.Context, start Start, link Link) (live func() err
 		e.Store = openStore
 	}
 	var l *life
-	aside(func() { l, err = begin(ctx, e, &start, link) })
+	aside.Do(func() { l, err = begin(ctx, e, &start, link) })
 	if err != nil {
 		return nil, err
 	}
@@ -68,19 +69,6 @@ func (l *life) live() error {
 func (l *life) run() {
 	defer l.end()
 	l.loop()
-}
-
-// aside has f run on a goroutine of its own, and waits for it. What f needs of
-// a stack the waiting goroutine, which stays for a channel's life, doesn't keep.
-func aside(f func()) {
-	done := make(chan any)
-	go func() {
-		defer func() { done <- recover() }()
-		f()
-	}()
-	if p := <-done; p != nil {
-		panic(p)
-	}
 }
 
 // StateFile is where a profile's store lies below its home.
@@ -193,6 +181,7 @@ func (l *life) end() {
 	if err := l.store.Close(); err != nil && !errors.Is(err, dedup.ErrClosed) {
 		l.log.Warn("the store of questions did not close cleanly", "err", err)
 	}
+	l.report() // what was counted up to the end
 }
 
 // guarded is work whose panic ends this channel and no more.

@@ -108,7 +108,7 @@ func (w *world) plan(by pretend.User, in pretend.Room, thread string, n int) *qu
 	}
 	for q.id == "" || n > 0 && parts(q.id) != n {
 		w.planned++
-		q.id = fmt.Sprintf("question%05dx%s", w.planned, in.ID[:4])
+		q.id = fmt.Sprintf("question%05dx%s", w.planned, in.ID) // its room is in one world alone
 	}
 	for i := range parts(q.id) {
 		q.answer = append(q.answer, post.ID([]byte(w.key), q.id, conversation.StepAnswer, i))
