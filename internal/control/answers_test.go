@@ -123,6 +123,35 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// Who asks before all homes were looked at waits until they were, so that no
+// profile is denied.
+func TestBeforeTheFirstLook(t *testing.T) {
+	p, run := idlePost(t, map[string]int{"ada": os.Geteuid()})
+	type answer struct {
+		names []string
+		err   error
+	}
+	asked := make(chan answer, 1)
+	stopped := make(chan error, 1)
+	go func() {
+		st, err := p.client.Status(t.Context())
+		asked <- answer{names(st), err}
+	}()
+	go func() { stopped <- p.client.Do(t.Context(), "stop", "ada", nil, nil) }()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if st, err := p.client.Status(ctx); err == nil {
+		t.Errorf("it knows of %q", names(st))
+	}
+	run()
+	if a := <-asked; a.err != nil || len(a.names) != 1 {
+		t.Errorf("%q, %v", a.names, a.err)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
 // Who waits for one profile hears of that one alone, and of one that comes
 // later.
 func TestEventsOfSome(t *testing.T) {

@@ -155,15 +155,25 @@ func (c *Client) Logs(ctx context.Context, name string, after uint64, follow boo
 			if err == io.EOF && !follow || ctx.Err() != nil {
 				return nil
 			}
-			if _, there := c.Status(ctx, name); err == io.EOF && there != nil {
-				return there
-			}
-			return &Error{CodeNotRunning, "the supervisor has ended", "rcsupervisor run"}
+			return c.brokeOff(ctx, name)
 		}
 		if err := each(l); err != nil {
 			return err
 		}
 	}
+}
+
+// brokeOff is why a log that is followed came to an end.
+func (c *Client) brokeOff(ctx context.Context, name string) error {
+	_, err := c.Status(ctx, name)
+	e, ok := errors.AsType[*Error](err)
+	switch {
+	case err == nil:
+		return &Error{CodeFailed, "the log of " + name + " broke off", "rcsupervisor logs " + name + " -f"}
+	case ok && e.Code == CodeNoProfile:
+		return e
+	}
+	return &Error{CodeNotRunning, "the supervisor has ended", "rcsupervisor run"}
 }
 
 // An Update is an event of the stream, decoded: one of the fields is set.

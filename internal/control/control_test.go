@@ -45,6 +45,15 @@ const patience = 20 * time.Second
 // newPost runs a supervisor over homes of the owners given, by name.
 func newPost(t *testing.T, owners map[string]int, more ...Verb) *post {
 	t.Helper()
+	p, run := idlePost(t, owners, more...)
+	run()
+	<-p.super.Ready()
+	return p
+}
+
+// idlePost is newPost with a supervisor that runs only once run is called.
+func idlePost(t *testing.T, owners map[string]int, more ...Verb) (_ *post, run func()) {
+	t.Helper()
 	p := &post{T: t, dir: t.TempDir()}
 	p.must(errors.Join(os.Chmod(p.dir, 0o755), os.Chmod(filepath.Dir(p.dir), 0o755)))
 	for name, uid := range owners {
@@ -66,7 +75,7 @@ func newPost(t *testing.T, owners map[string]int, more ...Verb) *post {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ran, served := make(chan error, 1), make(chan error, 1)
-	go func() { ran <- p.super.Run(ctx, nil) }()
+	run = func() { go func() { ran <- p.super.Run(ctx, nil) }() }
 	go func() { served <- server.Serve(ctx, l) }()
 	p.client, err = Dial(t.Context(), p.socket)
 	p.must(err)
@@ -78,8 +87,7 @@ func newPost(t *testing.T, owners map[string]int, more ...Verb) *post {
 		}
 	})
 	t.Cleanup(p.end)
-	<-p.super.Ready()
-	return p
+	return p, run
 }
 
 func (p *post) must(err error) {

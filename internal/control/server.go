@@ -83,13 +83,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // routes are all there is to ask.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/status", s.status)
-	mux.HandleFunc("GET /v1/profiles/{name}", s.explain)
-	mux.HandleFunc("GET /v1/profiles/{name}/logs", s.notOurs(s.logs))
-	mux.HandleFunc("POST /v1/profiles/{name}/{verb}", s.notOurs(s.verb))
-	mux.HandleFunc("GET /v1/events", s.notOurs(s.events))
-	mux.HandleFunc("GET /v1/plan", s.notOurs(s.plan))
-	mux.HandleFunc("POST /v1/reload", s.notOurs(s.reload))
+	mux.HandleFunc("GET /v1/status", s.looked(s.status))
+	mux.HandleFunc("GET /v1/profiles/{name}", s.looked(s.explain))
+	mux.HandleFunc("GET /v1/profiles/{name}/logs", s.notOurs(s.looked(s.logs)))
+	mux.HandleFunc("POST /v1/profiles/{name}/{verb}", s.notOurs(s.looked(s.verb)))
+	mux.HandleFunc("GET /v1/events", s.notOurs(s.looked(s.events)))
+	mux.HandleFunc("GET /v1/plan", s.notOurs(s.looked(s.plan)))
+	mux.HandleFunc("POST /v1/reload", s.notOurs(s.looked(s.reload)))
 	mux.HandleFunc("GET /debug", s.notOurs(s.admin(http.HandlerFunc(s.debug))))
 	for pattern, h := range s.config.More {
 		mux.HandleFunc(pattern, s.notOurs(s.admin(h)))
@@ -110,6 +110,27 @@ func (s *Server) notOurs(next http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		next(w, r)
+	}
+}
+
+// lookWithin bounds how long a request waits for the first look at all homes,
+// each of which may take 5 s of it.
+const lookWithin = 8 * time.Second
+
+// looked has a request wait until all homes were looked at once: before that
+// nobody can say which profiles there are.
+func (s *Server) looked(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), lookWithin)
+		defer cancel()
+		select {
+		case <-s.config.Supervisor.Ready():
+			next(w, r)
+		case <-s.ending:
+			fail(w, &Error{CodeNotRunning, "the supervisor is ending", "rcsupervisor run"})
+		case <-ctx.Done():
+			fail(w, &Error{CodeNotRunning, "the supervisor has not looked at all homes yet", "rcsupervisor status"})
+		}
 	}
 }
 

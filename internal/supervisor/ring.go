@@ -38,7 +38,7 @@ type ring struct {
 	tokens  float64
 	filled  time.Time
 	dropped int
-	more    chan struct{} // closed when there is another line
+	more    chan struct{} // closed when there is another line, or none any more
 }
 
 func newRing() *ring { return &ring{tokens: burstLines, more: make(chan struct{})} }
@@ -88,11 +88,23 @@ func (r *ring) keep(rec channel.Record) Line {
 	return line
 }
 
+// end wakes whoever waits for more: there is none.
+func (r *ring) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.more)
+	r.more = make(chan struct{})
+}
+
 // after returns the lines with numbers over n, and what is closed when there
-// are more.
+// are more. A number that no line has had yet is that of another ring, whose
+// profile had the name before: then it is all lines.
 func (r *ring) after(n uint64) (lines []Line, more <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if n > r.last {
+		n = 0
+	}
 	from := len(r.lines)
 	for from > 0 && r.lines[from-1].Number > n {
 		from--

@@ -235,6 +235,7 @@ func (s *Supervisor) left(k *keeper) {
 		delete(s.keepers, k.name)
 	}
 	s.mu.Unlock()
+	k.ring.end()
 	s.feed.publish(k.name)
 }
 
