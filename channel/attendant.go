@@ -54,6 +54,7 @@ func (a *attendant) Asked(e agent.Asked) {
 		expires = own
 	}
 	decide := func(option string) error {
+		a.sign.decided()
 		err := turn.Answer(e.ID, option)
 		if err != nil {
 			l.log.Info("an agent no longer waits for what was decided", "message", a.item.ID.Message, "err", err)
@@ -65,6 +66,7 @@ func (a *attendant) Asked(e agent.Asked) {
 		_ = decide("")
 		return
 	}
+	a.sign.undecided()
 	l.desk.Request(approval.Ask{
 		Question: a.item.ID.Message, Room: a.item.Key.Room, Thread: a.item.Key.Thread, Asker: a.item.Asker,
 		Asked: e, Expires: expires, Nobody: nobody, AskerToo: r.access.Approvals == "asker",

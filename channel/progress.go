@@ -69,6 +69,12 @@ func (p *progress) working(title string) {
 	}
 }
 
+// undecided says that the agent waits for people; decided, that it goes on.
+func (p *progress) undecided() { p.show("⏳ I am waiting for a decision.", 0) }
+
+// decided is explained at undecided.
+func (p *progress) decided() { p.show("⏳ I am working on it.", 0) }
+
 // show has a text shown, no sooner than after.
 func (p *progress) show(text string, after time.Duration) {
 	p.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"rcsupervisor/channel/agent"
 	"rcsupervisor/channel/pretend"
 )
 
@@ -245,6 +246,105 @@ func TestAnAgentsOwnLimit(t *testing.T) {
 				wantDecided(h, turn, "p1=")
 				if said := h.said(h.den); said[len(said)-1] != "That is no longer open." {
 					h.t.Errorf("it said %q", said)
+				}
+				turn.answer("done")
+				h.pass(time.Second)
+			}, withScript(a))
+		})
+	}
+}
+
+// While people have to decide, the room is not told that the agent is at it.
+func TestProgressWhileARequestIsOpen(t *testing.T) {
+	a := newScripted()
+	inBubble(t, pretend.V9, func(h *house) {
+		h.up()
+		h.say(h.member, h.den, "@hermes clean up")
+		turn := a.next(h)
+		turn.events <- agent.Progress{Title: "removing the build"}
+		turn.events <- wish("p1", "rm -rf build")
+		h.pass(30 * time.Second)
+		m, yes, _ := h.request(h.den)
+		h.wants(h.den, m.Text, "⏳ I am waiting for a decision.")
+		h.say(h.owner, h.den, yes)
+		h.pass(20 * time.Second)
+		h.wants(h.den, h.present(m), "⏳ I am working on it.")
+		turn.events <- agent.Progress{Title: "removing the build"}
+		h.pass(20 * time.Second)
+		h.wants(h.den, h.present(m), "⏳ removing the build")
+		turn.answer("done")
+		h.pass(5 * time.Second)
+		h.wants(h.den, h.present(m), "done")
+	}, withScript(a))
+}
+
+// An owner may leave the room while he is waited for; then nobody decides.
+func TestTheOwnerLeavesWhileARequestIsOpen(t *testing.T) {
+	a := newScripted()
+	inBubble(t, pretend.V9, func(h *house) {
+		turn := h.asking(a)
+		m, _, _ := h.request(h.den)
+		h.server.Leave(h.den, h.owner)
+		h.pass(time.Minute)
+		wantDecided(h, turn, "p1=")
+		if text := h.present(m); !strings.Contains(text, "Nobody decided in time") {
+			h.t.Errorf("it shows\n%s", text)
+		}
+		// The next one is refused at once: it is known by now.
+		turn.events <- wish("p2", "rm -rf dist")
+		h.pass(3 * time.Second)
+		wantDecided(h, turn, "p1=", "p2=")
+		if said := h.said(h.den); !strings.Contains(said[len(said)-1], "no owner is in this room") {
+			h.t.Errorf("it said %q", said)
+		}
+		turn.answer("done")
+		h.pass(time.Second)
+	}, withScript(a))
+}
+
+// A request whose message is gone, or can't be edited, is decided and over all
+// the same.
+func TestARequestThatCantBeEdited(t *testing.T) {
+	for name, before := range map[string]func(h *house, m pretend.Message){
+		"deleted by its author's hand": func(h *house, m pretend.Message) { h.server.Delete(m.ID, h.bot) },
+		"editing is not allowed": func(h *house, _ pretend.Message) {
+			h.server.Break(pretend.Fault{Kind: pretend.ServerError, Route: "chat.update", Code: 400, Text: "Message editing not allowed [error-action-not-allowed]"})
+		},
+		"the server fails for a while": func(h *house, _ pretend.Message) {
+			h.server.Break(pretend.Fault{Kind: pretend.ServerError, Route: "chat.update", Count: 3})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newScripted()
+			inBubble(t, pretend.V9, func(h *house) {
+				turn := h.asking(a)
+				m, yes, _ := h.request(h.den)
+				before(h, m)
+				h.rest()
+				if got := turn.decided(); len(got) == 0 {
+					h.say(h.owner, h.den, yes)
+					wantDecided(h, turn, "p1=allow")
+				}
+				h.pass(time.Minute)
+				if strings.HasPrefix(name, "the server") && !strings.Contains(h.present(m), "Allowed once by olivia.") {
+					h.t.Errorf("it shows\n%s", h.present(m))
+				}
+				if strings.HasPrefix(name, "editing") && !strings.Contains(h.super.lines(), "still shows its numbers") {
+					h.t.Errorf("the log:\n%s", h.super.lines())
+				}
+				n := len(turn.decided())
+				h.say(h.owner, h.den, yes)
+				h.pass(time.Second)
+				if len(turn.decided()) != n {
+					h.t.Errorf("decided %q", turn.decided())
+				}
+				turn.events <- wish("p2", "rm -rf dist")
+				h.pass(3 * time.Second)
+				_, next, _ := h.request(h.den)
+				h.say(h.owner, h.den, next)
+				h.rest()
+				if got := turn.decided(); got[len(got)-1] != "p2=allow" {
+					h.t.Errorf("decided %q", got)
 				}
 				turn.answer("done")
 				h.pass(time.Second)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -39,8 +40,13 @@ const (
 	// TitleBusy is the progress of one that waits for its agent's other questions.
 	TitleBusy = "waiting: the agent is busy in other rooms"
 
-	sayNoLeave = "I can't answer now: this host runs as many agents as it may. Please try again later."
+	sayReplaced = "The agent behind me was replaced before it had finished this. Please ask again."
+	sayNoLeave  = "I can't answer now: this host runs as many agents as it may. Please try again later."
 )
+
+// ErrReplaced ends the turns that run when an agent is closed. At the end of a
+// channel nobody is told of it.
+var ErrReplaced = Fail(sayReplaced, errors.New("the agent was closed"))
 
 // Leave waits for the host's leave to start a process. slow is called, once and
 // on a goroutine of its own, when that takes long.

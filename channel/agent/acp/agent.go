@@ -129,7 +129,7 @@ func (a *Agent) Close(ctx context.Context) error {
 	a.mu.Lock()
 	a.closed = true
 	for t := range a.turns {
-		t.cancel(errStopped)
+		t.cancel(agent.ErrReplaced)
 	}
 	a.mu.Unlock()
 	turns := finished(&a.asking)

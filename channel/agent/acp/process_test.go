@@ -157,7 +157,7 @@ func TestTheHostsLeave(t *testing.T) {
 		turn, _ = s.Begin(context.Background(), question("r/", "x"))
 		synctest.Wait()
 		s.close() // while it waits
-		if o := watch(turn, nil); o.done.Stop != agent.Cancelled {
+		if o := watch(turn, nil); o.done != (agent.Done{Stop: agent.Failed, Err: agent.ErrReplaced}) {
 			t.Errorf("%+v", o)
 		}
 	})

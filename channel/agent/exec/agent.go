@@ -109,7 +109,7 @@ func (a *Agent) Close(ctx context.Context) error {
 	a.mu.Lock()
 	a.closed = true
 	for t := range a.turns {
-		t.Cancel()
+		t.cancel(agent.ErrReplaced)
 	}
 	a.mu.Unlock()
 	done := make(chan struct{})

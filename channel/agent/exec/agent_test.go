@@ -352,7 +352,7 @@ func TestClose(t *testing.T) {
 	if err := a.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if o := watch(turn); o.done != (agent.Done{Stop: agent.Cancelled}) {
+	if o := watch(turn); o.done != (agent.Done{Stop: agent.Failed, Err: agent.ErrReplaced}) {
 		t.Errorf("%+v", o)
 	}
 	if _, err := a.Begin(t.Context(), question()); !errors.Is(err, agent.ErrClosed) {
@@ -394,5 +394,54 @@ func TestAFileOfItsOwn(t *testing.T) {
 	}
 	if d := cmp.Diff(want, sent); d != "" {
 		t.Error(d)
+	}
+}
+
+// A quiet process closes its output, and lives on until it is killed.
+type quiet struct {
+	held
+	said io.Reader
+}
+
+func (q *quiet) Stdout() io.Reader { return q.said }
+
+// A process that closes its output has a while to end, and then it is ended: its
+// answer was whole. One that ends in time may still say that it failed.
+func TestAProcessThatOutlivesItsOutput(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		ends   time.Duration // by itself, 0 for never
+		fails  bool
+		after  time.Duration
+		text   string
+		failed bool
+	}{
+		{"never ends", 0, false, exitGrace, "done", false},
+		{"ends in time", time.Second, false, time.Second, "done", false},
+		{"ends in time, and failed", time.Second, true, time.Second, "", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAgent(t, "", func(cfg *Config) {
+					cfg.Spawn = func(context.Context, agent.Spec) (agent.Process, error) {
+						q := &quiet{held: held{gone: make(chan struct{})}, said: strings.NewReader("done\n")}
+						if c.ends > 0 {
+							time.AfterFunc(c.ends, func() {
+								if c.fails {
+									q.end(errors.New("exit status 1"))
+								}
+								q.end(nil)
+							})
+						}
+						return q, nil
+					}
+				})
+				begun := time.Now()
+				o := run(t, a, question())
+				if took := time.Since(begun); took != c.after || o.text != c.text || (o.done.Err != nil) != c.failed {
+					t.Errorf("after %v: %+v", took, o)
+				}
+			})
+		})
 	}
 }

@@ -6,18 +6,27 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"rcsupervisor/channel/agent"
 )
 
+// exitGrace is how long a process that has closed its output may go on. The
+// answer is whole by then; what it does behind it is nobody's turn.
+const exitGrace = 10 * time.Second
+
 // converse gives a process the question and reads its answer, until it is gone.
 func (a *Agent) converse(ctx context.Context, proc agent.Process, in []byte) (answer string, exit error) {
-	stop := context.AfterFunc(ctx, func() {
+	kill := func() {
 		if err := proc.Kill(); err != nil {
 			a.config.Log.Warn("the agent's process could not be killed", "err", err)
 		}
-	})
+	}
+	stop := context.AfterFunc(ctx, kill)
 	defer stop()
+	var outlived atomic.Bool
+	var lingers *time.Timer // set before both is done
 	var both sync.WaitGroup
 	both.Go(func() {
 		// One that reads nothing may still answer.
@@ -29,9 +38,20 @@ func (a *Agent) converse(ctx context.Context, proc agent.Process, in []byte) (an
 		errs.Quiet()
 		errs.Read(proc.Stderr())
 	})
-	both.Go(func() { answer = read(proc.Stdout()) })
+	both.Go(func() {
+		answer = read(proc.Stdout())
+		lingers = time.AfterFunc(exitGrace, func() {
+			outlived.Store(true)
+			kill()
+		})
+	})
 	exit = proc.Wait()
 	both.Wait()
+	lingers.Stop()
+	if outlived.Load() {
+		a.config.Log.Info("the agent's process closed its output and went on; it was ended")
+		return answer, nil // by us, and not by its own fault
+	}
 	return answer, exit
 }
 
