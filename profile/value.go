@@ -115,7 +115,7 @@ func count(lo, hi int) valueType[int] {
 				return 0, false
 			}
 			v, err := strconv.Atoi(n.Value)
-			if err != nil || n.Tag != "!!int" || v < lo || v > hi {
+			if err != nil || n.Tag != "!!int" || strconv.Itoa(v) != n.Value || v < lo || v > hi { // 010 is 8 to some
 				r.add(n.Line, path, "must be %s", want)
 				return 0, false
 			}

@@ -122,7 +122,7 @@ func foresee(c *cli.Context, s streams, name string, a enroll.Addition) error {
 }
 
 func printAdded(w io.Writer, name string, made enroll.Added) {
-	fmt.Fprintf(w, "sealed  %s for %s (generation %d)\nhome    %s\n", name, made.Server, made.Generation, made.Home)
+	fmt.Fprintf(w, "sealed  %s for %s (generation %d)\nhome    %s\n", name, made.Server, made.Generation, printable(made.Home))
 	if made.Username != "" {
 		fmt.Fprintf(w, "bot     @%s (%s)\n", made.Username, made.UserID)
 	}

@@ -86,15 +86,25 @@ func printFinding(w io.Writer, f enroll.Finding) {
 	case f.Warn:
 		mark, colour = "warn", yellow
 	}
-	hanging(w, fmt.Sprintf("%-5s %-10s ", mark, f.What), f.Text, colour)
+	hanging(w, fmt.Sprintf("%-5s %-10s ", mark, f.What), printableLines(f.Text), colour)
 	head := fmt.Sprintf("%-5s %-10s ", "", "")
 	switch {
 	case f.Try == "":
 	case isCommand(f.Try): // to be copied, so it is not broken
 		fmt.Fprintf(w, "%stry: %s\n", head, f.Try)
 	default:
-		hanging(w, head, "try: "+f.Try)
+		hanging(w, head, "try: "+printableLines(f.Try))
 	}
+}
+
+// printableLines is printable for what has lines: the name of a folder may hold
+// what a terminal would obey.
+func printableLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = printable(l)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // isCommand tells a command from words.

@@ -43,7 +43,7 @@ Nothing else in the home is touched.
 				s.word("the token is still good on the server: take it back there, as the bot %s", r.UserID)
 			}
 			return show(c, s, r, func(w io.Writer) {
-				fmt.Fprintf(w, "home  %s\ngone  %s\n", r.Home, orNone(r.Gone))
+				fmt.Fprintf(w, "home  %s\ngone  %s\n", printable(r.Home), orNone(r.Gone))
 				if r.Kept != "" {
 					fmt.Fprintf(w, "kept  %s\n", r.Kept)
 				}
