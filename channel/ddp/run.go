@@ -12,6 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"rcsupervisor/healthcheck"
+	"rcsupervisor/internal/aside"
 )
 
 // Run makes one connection and stays until it has ended: it dials, says
@@ -28,7 +29,9 @@ func Run(ctx context.Context, cfg Config, h Handler) *End {
 	}
 	deadline := start.Add(cfg.Deadline)
 	dialling, stop := context.WithDeadline(ctx, deadline)
-	ws, w, end := open(dialling, cfg, server)
+	var ws *websocket.Conn
+	var w *wire
+	aside.Do(func() { ws, w, end = open(dialling, cfg, server) })
 	stop()
 	if ctx.Err() != nil {
 		if w != nil {
