@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -168,6 +169,14 @@ func TestAnAgentThatFailsIsWarnedOf(t *testing.T) {
 	})
 }
 
+// laterThanNow returns at the next tick of the server's clock: what is said in
+// the very millisecond of a request is not said after it.
+func (h *house) laterThanNow() {
+	for was := h.server.Now(); !h.server.Now().After(was); {
+		runtime.Gosched()
+	}
+}
+
 // Whole turns with an agent that nobody here wrote: the protocol's own example
 // asks for one permission, which an owner gives, or refuses.
 func TestTurnsOfTheProtocolsExample(t *testing.T) {
@@ -201,6 +210,7 @@ func TestTurnsOfTheProtocolsExample(t *testing.T) {
 			if allow {
 				number = numbers[1]
 			}
+			h.laterThanNow()
 			h.server.Say(h.member, h.den, number)
 			h.server.Say(h.owner, h.den, number)
 			if h.server.Await(ctx, func() bool { return strings.Contains(strings.Join(h.said(h.den), "\n"), says) }) != nil {
@@ -250,6 +260,7 @@ func TestTurnsOfCodex(t *testing.T) {
 			if allow {
 				number, outcome = numbers[1], "Allowed once by olivia."
 			}
+			h.laterThanNow()
 			h.server.Say(h.member, h.den, numbers[1])
 			h.server.Say(h.owner, h.den, number)
 			until("the request is not edited", func(all string) bool { return strings.Contains(all, outcome) && !offered.MatchString(all) })
