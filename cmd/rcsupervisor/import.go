@@ -56,7 +56,7 @@ func importBot(c *cli.Context, s streams) error {
 			s.word("next: rcsupervisor import %s --scrub", name)
 			return nil
 		}
-		s.word("take it out of there by hand; Hermes' config.yaml is not written by us")
+		s.word("take it out of there by hand: only what .env assigns is taken out by us")
 	}
 	if r.Sealed {
 		afterAdd(s, name, r.Added)

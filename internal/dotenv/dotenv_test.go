@@ -266,3 +266,13 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+func TestCommented(t *testing.T) {
+	const text = "A=1\n#B=2\n  ## export C = x\n# D=\n# just words\nE=1 # F=2\n#B=3\n#"
+	if got := Commented([]byte(text)); !slices.Equal(got, []string{"B", "C"}) {
+		t.Errorf("%q", got)
+	}
+	if got := Commented([]byte("#X=\xff\n")); !slices.Equal(got, []string{"X"}) {
+		t.Errorf("of what is no UTF-8: %q", got)
+	}
+}

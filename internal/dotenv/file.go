@@ -171,6 +171,26 @@ func Names(data []byte) []string {
 	return found.list
 }
 
+// Commented returns the names to which lines that are commented out would give
+// a value: no reader sees them, and whoever reads the file does.
+func Commented(data []byte) []string {
+	text, _, err := decode(data)
+	if err != nil {
+		text = latin1(data)
+	}
+	var found names
+	for _, t := range lines(text) {
+		rest, ok := strings.CutPrefix(strings.TrimFunc(t, isSpace), "#")
+		if !ok {
+			continue
+		}
+		if name, value := assignment(strings.TrimLeft(rest, "# \t")); value != "" {
+			found.add(name)
+		}
+	}
+	return found.list
+}
+
 // names are without "" and each there once.
 type names struct {
 	list []string

@@ -234,14 +234,28 @@ func TestCopiesOfEnvAreSeen(t *testing.T) {
 	h.add("alice", h.ada)
 	for name, text := range map[string]string{
 		".env": "ROCKETCHAT_TOKEN=x\n", ".env.bak": "ROCKETCHAT_TOKEN=x\n", ".env~": "ROCKETCHAT_PASSWORD=x\n", ".env.example": "OTHER=1\n",
-		"notes": "ROCKETCHAT_TOKEN=x\n", ".env.d/x": "ROCKETCHAT_TOKEN=x\n",
+		"notes": "ROCKETCHAT_TOKEN=x\n", ".env.d/x": "ROCKETCHAT_TOKEN=x\n", ".env.old": "#ROCKETCHAT_TOKEN=x\n", ".env.bare": "#ROCKETCHAT_TOKEN=\n",
 	} {
 		h.write(filepath.Join(h.home("alice"), name), text)
 	}
 	dir, err := openHome(h.home("alice"))
 	must(t, err)
 	defer dir.Close()
-	if d := cmp.Diff([]string{".env.bak", ".env~"}, EnvCopies(dir)); d != "" {
+	if d := cmp.Diff([]string{".env.bak", ".env.old", ".env~"}, EnvCopies(dir)); d != "" {
+		t.Error(d)
+	}
+}
+
+// A scrub says what it leaves: what is commented out, and copies.
+func TestWhatAScrubLeaves(t *testing.T) {
+	h := newHouse(t)
+	text := fmt.Sprintf("ROCKETCHAT_URL=%s\nROCKETCHAT_USER_ID=%s\nROCKETCHAT_TOKEN=%s\n# ROCKETCHAT_TOKEN=%[3]s\n", h.url, h.ada.ID, h.ada.Token)
+	for _, name := range []string{".env", ".env.bak"} {
+		h.write(filepath.Join(h.home("alice"), name), text)
+	}
+	got, err := h.Import(t.Context(), Operator, "alice", ImportWish{Agent: "echo", Scrub: true})
+	must(t, err)
+	if d := cmp.Diff([]string{".env: ROCKETCHAT_TOKEN, commented out", ".env.bak"}, got.Left); d != "" {
 		t.Error(d)
 	}
 }

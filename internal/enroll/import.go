@@ -29,7 +29,7 @@ type Imported struct {
 	Sealed   bool       `json:"sealed"`   // false: all of it was sealed already, or there was nothing
 	Found    []FoundKey `json:"found"`    // what sets Hermes up for Rocket.Chat
 	Scrubbed []string   `json:"scrubbed"` // names taken out of .env
-	Left     []string   `json:"left"`     // secrets that still lie in the home in plain text, "file: name"
+	Left     []string   `json:"left"`     // secrets that still lie in the home in plain text, "file: name" or the file of a copy
 }
 
 // A FoundKey is one setting and what became of it.
@@ -223,9 +223,18 @@ func (d *Desk) scrub(name string, home *ownerfs.Dir, env env) ([]string, error) 
 	return names, nil
 }
 
-// leftIn lists the secrets that lie in the home in plain text.
+// leftIn lists the secrets that lie in the home in plain text: what Hermes
+// would use, what is commented out, and copies.
 func leftIn(home *ownerfs.Dir) []string {
-	return append([]string{}, profile.HermesLeft(home)...)
+	left := append([]string{}, profile.HermesLeft(home)...)
+	if data, _, err := home.ReadFile(envFile, profile.MaxFile); err == nil {
+		for _, name := range dotenv.Commented(data) {
+			if slices.Contains(secretNames, name) {
+				left = append(left, envFile+": "+name+", commented out")
+			}
+		}
+	}
+	return append(left, EnvCopies(home)...)
 }
 
 // An env is a home's .env as Hermes reads it.
@@ -311,7 +320,7 @@ func EnvCopies(home *ownerfs.Dir) []string {
 		if err != nil {
 			continue
 		}
-		if slices.ContainsFunc(dotenv.Names(data), func(n string) bool { return slices.Contains(secretNames, n) }) {
+		if slices.ContainsFunc(slices.Concat(dotenv.Names(data), dotenv.Commented(data)), func(n string) bool { return slices.Contains(secretNames, n) }) {
 			found = append(found, f.Name)
 		}
 	}
