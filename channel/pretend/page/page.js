@@ -196,6 +196,7 @@ function row(m, inThread) {
   const text = el("div", "text");
   text.append(m.t ? systemText(m) : render(m.msg || ""));
   item.append(head, text);
+  for (const f of m.files || []) item.append(fileLink(f));
   const chips = el("div", "chips");
   for (const [emoji, who] of Object.entries(m.reactions || {})) {
     chips.append(act(`${faces[emoji] || emoji} ${who.usernames.length}`, `React with ${emoji}`, () => react(m, emoji), who.usernames.includes(state.me.username)));
@@ -204,6 +205,13 @@ function row(m, inThread) {
   if (chips.children.length) item.append(chips);
   if (!m.t) item.append(actions(m, mine, inThread));
   return item;
+}
+
+function fileLink(f) {
+  const link = el("a", "file", `📎 ${f.name} (${Math.ceil((f.size || 0) / 1000)} kB)`);
+  link.href = new URL(`file-upload/${f._id}/${encodeURIComponent(f.name)}?${new URLSearchParams({ rc_uid: state.me.id, rc_token: state.me.token })}`, base);
+  link.download = f.name;
+  return link;
 }
 
 function actions(m, mine, inThread) {
