@@ -148,3 +148,17 @@ func TestATableOfPeople(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", out.String(), want)
 	}
 }
+
+// Of two hundred that fail a screen's worth is named.
+func TestFew(t *testing.T) {
+	lines := make([]string, 200)
+	for i := range lines {
+		lines[i] = "b is online"
+	}
+	if got := few(lines); len(got) != 12 || got[11] != "and 189 more" {
+		t.Errorf("%q", got)
+	}
+	if got := few(lines[:12]); len(got) != 12 || got[11] != lines[11] {
+		t.Errorf("%q", got)
+	}
+}

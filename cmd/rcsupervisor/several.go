@@ -219,7 +219,16 @@ func sumUp(outcomes []outcome) error {
 	if len(texts) < len(outcomes) || slices.ContainsFunc(outcomes, func(o outcome) bool { return codeOf(o.Error) != code }) {
 		code = exitPartly
 	}
-	return &failure{errors.New(strings.Join(texts, "\n")), first.Try, code}
+	return &failure{errors.New(strings.Join(few(texts), "\n")), first.Try, code}
+}
+
+// few are the first of many lines, and how many more there are.
+func few(lines []string) []string {
+	const most = 12
+	if len(lines) <= most {
+		return lines
+	}
+	return append(slices.Clone(lines[:most-1]), fmt.Sprintf("and %d more", len(lines)-most+1))
 }
 
 // printJSON prints v for programs.

@@ -101,9 +101,9 @@ func waitFor(c *cli.Context, s streams, client *control.Client, names []string, 
 	case len(missing) == 0:
 		return nil
 	case len(missing) < len(names):
-		return &failure{errors.New(strings.Join(missing, "\n")), "rcsupervisor status", exitPartly}
+		return &failure{errors.New(strings.Join(few(missing), "\n")), "rcsupervisor status", exitPartly}
 	}
-	return &failure{errors.New(strings.Join(missing, "\n")), "rcsupervisor status " + names[0], exitFailed}
+	return &failure{errors.New(strings.Join(few(missing), "\n")), "rcsupervisor status " + names[0], exitFailed}
 }
 
 // errEnough ends watching.

@@ -29,6 +29,11 @@ func TestScript(t *testing.T) {
 	if !regexp.MustCompile(`(?m)^demo: (\d+) steps, (\d+) as expected\n\z`).MatchString(out.String()) {
 		t.Errorf("the last line is not the count:\n%s", out.String())
 	}
+	for line := range strings.Lines(out.String()) {
+		if len(line) > 81 {
+			t.Errorf("a line has more than 80 columns: %s", line)
+		}
+	}
 	left, err := os.ReadDir(tmp)
 	if err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)

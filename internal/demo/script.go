@@ -78,8 +78,24 @@ func perform(ctx context.Context, out io.Writer, n int, st step, s *stage, super
 	if got != st.want {
 		mark = "FAIL"
 	}
-	fmt.Fprintf(out, "%s %d. %s (%.1fs)\n       expected: %s\n       happened: %s\n", mark, n, st.name, time.Since(began).Seconds(), st.want, got)
+	fmt.Fprintf(out, "%s %d. %s (%.1fs)\n", mark, n, st.name, time.Since(began).Seconds())
+	folded(out, "       expected: ", st.want)
+	folded(out, "       happened: ", got)
 	return got == st.want
+}
+
+// folded writes a text after a head, in lines of at most 80 columns.
+func folded(out io.Writer, head, text string) {
+	const width = 80
+	line := head
+	for word := range strings.FieldsSeq(text) {
+		if len(line)+len(word) > width && line != head && strings.TrimSpace(line) != "" {
+			fmt.Fprintln(out, strings.TrimRight(line, " "))
+			line = strings.Repeat(" ", len(head))
+		}
+		line += word + " "
+	}
+	fmt.Fprintln(out, strings.TrimRight(line, " "))
 }
 
 var steps = []step{
