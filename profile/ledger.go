@@ -26,6 +26,17 @@ const (
 // a person begins anew.
 var ErrLedgerLost = errors.New("both copies of the ledger are unreadable")
 
+// A NewerLedgerError is a ledger that a newer program has written. It is not
+// damaged, and nothing older is taken in its place.
+type NewerLedgerError struct{ Version int }
+
+func (e *NewerLedgerError) Error() string {
+	return fmt.Sprintf("the ledger is of version %d, which a newer rcsupervisor wrote; this one knows %d", e.Version, ledgerVersion)
+}
+
+// Hint returns what mends it.
+func (*NewerLedgerError) Hint() string { return "update rcsupervisor on this host" }
+
 const (
 	ledgerVersion = 1
 	maxLedger     = 256 << 20
@@ -52,13 +63,17 @@ type ledgerJSON struct {
 }
 
 // OpenLedger reads the ledger in the state directory dir, which stays the
-// caller's to close. Without one it is empty: a first run.
+// caller's to close. Without one it is empty: a first run. One that can't be
+// read is [ErrLedgerLost] or a [*NewerLedgerError].
 func OpenLedger(dir *os.Root) (*Ledger, error) {
 	l := &Ledger{dir: dir, entries: map[string]Entry{}}
 	data, entries, err1 := readLedger(dir, LedgerFile)
 	if err1 == nil {
 		l.entries, l.saved = entries, data
 		return l, nil
+	}
+	if newer, ok := errors.AsType[*NewerLedgerError](err1); ok {
+		return nil, newer
 	}
 	_, entries, err2 := readLedger(dir, LedgerPrevious)
 	absent1, absent2 := errors.Is(err1, fs.ErrNotExist), errors.Is(err2, fs.ErrNotExist)
@@ -99,6 +114,9 @@ func decodeLedger(data []byte) (map[string]Entry, error) {
 	var j ledgerJSON
 	if err := json.Unmarshal(data, &j); err != nil {
 		return nil, errors.New("is not whole")
+	}
+	if j.V > ledgerVersion && j.Sum == sum(j.Names) {
+		return nil, &NewerLedgerError{j.V}
 	}
 	if j.V != ledgerVersion {
 		return nil, fmt.Errorf("is of version %d; this program knows %d", j.V, ledgerVersion)

@@ -150,6 +150,24 @@ func TestLedgerRename(t *testing.T) {
 	}
 }
 
+// What a newer program has written is neither damaged nor given up for an older
+// copy.
+func TestANewerLedger(t *testing.T) {
+	dir := stateDir(t)
+	old, err := encodeLedger(map[string]Entry{"a": {Path: "/a"}})
+	must(t, err)
+	newer := strings.Replace(string(old), `{"v":1,`, `{"v":2,"more":{},`, 1)
+	must(t, dir.WriteFile(LedgerFile, []byte(newer), 0o600))
+	must(t, dir.WriteFile(LedgerPrevious, old, 0o600))
+	_, err = OpenLedger(dir)
+	if e, ok := errors.AsType[*NewerLedgerError](err); !ok || e.Version != 2 || errors.Is(err, ErrLedgerLost) || e.Hint() == "" {
+		t.Error(err)
+	}
+	if got, err := dir.ReadFile(LedgerFile); err != nil || string(got) != newer {
+		t.Error("it was changed", err)
+	}
+}
+
 // Every way in which the two copies can be whole, damaged or missing.
 func TestDamagedLedgers(t *testing.T) {
 	content := func(name string) string {
