@@ -347,7 +347,7 @@ func BenchmarkQuiet(b *testing.B) {
 
 // settle waits until idle connections are let go, and stores have written their
 // cursors and are at rest.
-func settle() { time.Sleep(17 * time.Second) }
+func settle() { time.Sleep(37 * time.Second) }
 
 // private returns this process's private memory after some collections, each of
 // which halves the stacks that a TLS handshake has made large.
