@@ -38,7 +38,7 @@ func ParseRecipients(text []byte, source string) (Recipients, error) {
 		}
 		key, why := parseRecipient(line)
 		if why != "" {
-			return bad(why, "a line that begins with age1pq1, as rcsupervisor init prints it")
+			return bad(why, "a line that begins with age1pq1, as in the recipients.txt beside that key")
 		}
 		if slices.Contains(r.keys, line) {
 			continue

@@ -285,24 +285,3 @@ func (c *checking) failed(what string, err error) Finding {
 func failed(what string, err error) Finding {
 	return Finding{What: what, Text: err.Error(), Try: Hint(err)}
 }
-
-// Hint is what an error itself says mends it, "" for nothing.
-func Hint(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		return h.Hint()
-	}
-	if f, ok := errors.AsType[*profile.Fault](err); ok && f.Try != "" {
-		return f.Try
-	}
-	if f, ok := errors.AsType[*profile.FileError](err); ok {
-		return "edit " + ownerfs.Quote(f.File)
-	}
-	if e, ok := errors.AsType[*ownerfs.Error](err); ok {
-		if e.Try == "" {
-			return "ls -ld " + ownerfs.Quote(e.Path)
-		}
-		return e.Try
-	}
-	return ""
-}

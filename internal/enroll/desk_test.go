@@ -3,6 +3,7 @@ package enroll
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -318,5 +319,19 @@ func TestANamesPastIsNotItsNewOwners(t *testing.T) {
 	}
 	if _, err := h.Add(t.Context(), me, "alice", h.addition(h.ada)); err != nil {
 		t.Error("after it was adopted:", err)
+	}
+}
+
+// An error that says nothing itself is mended by what the system said of it.
+func TestHintOfTheSystem(t *testing.T) {
+	for want, err := range map[string]error{
+		"chmod u+rwx /a":                               &fs.PathError{Op: "mkdir", Path: "/a/b", Err: syscall.EACCES},
+		"df -h /a, and free some of it":                fmt.Errorf("x: %w", &fs.PathError{Op: "open", Path: "/a/b", Err: syscall.ENOSPC}),
+		"findmnt -T /a, and mount it to be written to": &fs.PathError{Op: "open", Path: "/a/b", Err: syscall.EROFS},
+		"": &fs.PathError{Op: "open", Path: "/a/b", Err: syscall.EACCES},
+	} {
+		if got := Hint(err); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
 	}
 }

@@ -3,6 +3,14 @@ package enroll
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"rcsupervisor/internal/atomicfile"
+	"rcsupervisor/internal/ownerfs"
+	"rcsupervisor/profile"
 )
 
 // What a caller decides on.
@@ -52,3 +60,38 @@ func (e *FieldError) Unwrap() error { return e.err }
 func (e *FieldError) Hint() string { return e.Try }
 
 func asField(err error) (*FieldError, bool) { return errors.AsType[*FieldError](err) }
+
+// Hint is what an error itself says mends it, "" for nothing.
+func Hint(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	if f, ok := errors.AsType[*profile.Fault](err); ok && f.Try != "" {
+		return f.Try
+	}
+	if f, ok := errors.AsType[*profile.FileError](err); ok {
+		return "edit " + ownerfs.Quote(f.File)
+	}
+	if e, ok := errors.AsType[*ownerfs.Error](err); ok {
+		if e.Try == "" {
+			return "ls -ld " + ownerfs.Quote(e.Path)
+		}
+		return e.Try
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok && unwritable(e) {
+		return atomicfile.Mend(filepath.Dir(e.Path), err)
+	}
+	return ""
+}
+
+// unwritable tells what could not be made or written from what could not be
+// read.
+func unwritable(e *fs.PathError) bool {
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS} {
+		if errors.Is(e, full) {
+			return true
+		}
+	}
+	return strings.HasPrefix(e.Op, "mkdir") && errors.Is(e, fs.ErrPermission)
+}
