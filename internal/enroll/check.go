@@ -2,7 +2,6 @@ package enroll
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/user"
 	"path/filepath"
