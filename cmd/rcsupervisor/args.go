@@ -152,7 +152,7 @@ func fits(f cli.Flag, value string) error {
 
 // builtIn reports whether the parser itself knows a flag.
 func builtIn(name string) bool {
-	return slices.Contains([]string{"help", "h", "version", "v", "generate-bash-completion"}, name)
+	return slices.Contains([]string{"help", "h", "version", "v"}, name)
 }
 
 // helpWord is help where a verb is expected: help of the verb after it, or of

@@ -58,7 +58,7 @@ func printFlags(w io.Writer, flags []cli.Flag) {
 	const indent = 22
 	for _, f := range flags {
 		doc, ok := f.(cli.DocGenerationFlag)
-		if !ok || slices.Contains(f.Names(), "help") || slices.Contains(f.Names(), "version") || strings.HasPrefix(f.Names()[0], "generate-") {
+		if !ok || slices.Contains(f.Names(), "help") || slices.Contains(f.Names(), "version") {
 			continue
 		}
 		if v, ok := f.(cli.VisibleFlag); ok && !v.IsVisible() {

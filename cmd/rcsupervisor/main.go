@@ -48,18 +48,17 @@ func run(ctx context.Context, argv []string, s streams) int {
 
 func newApp(s streams) *cli.App {
 	return &cli.App{
-		Name:                 "rcsupervisor",
-		Usage:                "host many Rocket.Chat bots on one machine",
-		UsageText:            "rcsupervisor [flags] VERB [arguments]",
-		Description:          examples,
-		Version:              version(),
-		Reader:               s.in,
-		Writer:               s.out,
-		ErrWriter:            s.err,
-		HideHelpCommand:      true,
-		EnableBashCompletion: true,
-		Flags:                globalFlags(),
-		Metadata:             map[string]any{}, // what one call remembers
+		Name:            "rcsupervisor",
+		Usage:           "host many Rocket.Chat bots on one machine",
+		UsageText:       "rcsupervisor [flags] VERB [arguments]",
+		Description:     examples,
+		Version:         version(),
+		Reader:          s.in,
+		Writer:          s.out,
+		ErrWriter:       s.err,
+		HideHelpCommand: true,
+		Flags:           globalFlags(),
+		Metadata:        map[string]any{}, // what one call remembers
 		Commands: []*cli.Command{
 			demoVerb(s), initVerb(s), addVerb(s), checkVerb(s), runVerb(s),
 			startVerb(s), stopVerb(s), restartVerb(s), suspendVerb(s), resumeVerb(s),

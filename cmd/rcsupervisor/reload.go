@@ -27,7 +27,11 @@ and for changed modes and owners.
 				return err
 			}
 			defer client.Close()
+			w := &waiting{out: s.err}
+			defer w.done()
+			w.say("the supervisor looks at all homes")
 			reply, err := client.Reload(c.Context)
+			w.done()
 			if err != nil {
 				return remote(err)
 			}

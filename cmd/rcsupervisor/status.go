@@ -45,6 +45,9 @@ func status(c *cli.Context, s streams) error {
 		return err
 	}
 	defer client.Close()
+	w := &waiting{out: s.err}
+	defer w.done()
+	w.say("waiting for the supervisor")
 	names := c.Args().Slice()
 	if slices.ContainsFunc(names, isPattern) {
 		if names, err = chosen(c, client); err != nil {
@@ -53,9 +56,11 @@ func status(c *cli.Context, s streams) error {
 	}
 	switch {
 	case c.Bool("watch"):
+		w.done()
 		return watchStatus(c, s, client, names)
 	case len(names) == 1 && !c.Bool("json"):
 		e, err := client.Explain(c.Context, names[0])
+		w.done()
 		if err != nil {
 			return remote(err)
 		}
@@ -63,6 +68,7 @@ func status(c *cli.Context, s streams) error {
 		return nil
 	}
 	st, unknown, err := statusOf(c, client, names)
+	w.done()
 	if err != nil {
 		return remote(err)
 	}
