@@ -27,6 +27,25 @@ type hired struct {
 	turns int
 	let   chan struct{} // closed when it was replaced and has no turns left
 	going bool
+	over  chan struct{}   // closed when it is gone, and all before it are
+	after <-chan struct{} // over of the one before it; nil for the first
+}
+
+// An heir is an agent whose predecessor still works: its turns begin when that
+// is gone, since a home has one agent at a time.
+type heir struct {
+	agent.Agent
+	after <-chan struct{}
+}
+
+// Begin waits for the predecessor's end, which comes within [replaceGrace].
+func (h heir) Begin(ctx context.Context, q agent.Question) (agent.Turn, error) {
+	select {
+	case <-h.after:
+		return h.Agent.Begin(ctx, q)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 func hire(e Env, start Start, link Link) (*staff, error) {
@@ -34,10 +53,25 @@ func hire(e Env, start Start, link Link) (*staff, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &staff{now: newHired(a), quit: make(chan struct{})}, nil
+	return &staff{now: newHired(a, nil), quit: make(chan struct{})}, nil
 }
 
-func newHired(a agent.Agent) *hired { return &hired{Agent: a, let: make(chan struct{})} }
+func newHired(a agent.Agent, after <-chan struct{}) *hired {
+	return &hired{Agent: a, let: make(chan struct{}), over: make(chan struct{}), after: after}
+}
+
+// begins is the agent as turns are begun with it.
+func (h *hired) begins() agent.Agent {
+	if h.after == nil {
+		return h.Agent
+	}
+	select {
+	case <-h.after:
+		return h.Agent
+	default:
+		return heir{h.Agent, h.after}
+	}
+}
 
 // hire returns the agent there is now; release says that the turn is over.
 func (s *staff) hire() (a agent.Agent, release func()) {
@@ -45,7 +79,7 @@ func (s *staff) hire() (a agent.Agent, release func()) {
 	defer s.mu.Unlock()
 	h := s.now
 	h.turns++
-	return h.Agent, func() {
+	return h.begins(), func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		h.turns--
@@ -92,12 +126,12 @@ func (s *staff) state() agent.State {
 }
 
 // replace puts a in the place of the agent there is, which ends when its
-// running turns have, or in a minute.
+// running turns have, or in a minute. Until then a's turns wait.
 func (s *staff) replace(a agent.Agent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.now
-	s.now = newHired(a)
+	s.now = newHired(a, old.over)
 	old.going = true
 	old.leave()
 	s.gone.Go(func() {
@@ -111,6 +145,10 @@ func (s *staff) replace(a agent.Agent) {
 		ctx, cancel := context.WithTimeout(context.Background(), agentGrace)
 		defer cancel()
 		_ = old.Close(ctx)
+		if old.after != nil {
+			<-old.after
+		}
+		close(old.over)
 	})
 }
 
