@@ -82,3 +82,19 @@ func TestAWordForAUserID(t *testing.T) {
 		t.Error("something was left")
 	}
 }
+
+// Nobody is asked for a value that could not be sealed.
+func TestNoValueForNobody(t *testing.T) {
+	w := newWorld(t)
+	p := w.person("secret", "nobody", "set", "KEY")
+	err := p.cmd.Wait()
+	if out := p.words.b.String(); err == nil || !strings.Contains(out, "no such profile: nobody") || strings.Contains(out, "not shown") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	w.add("alice")
+	p = w.person("secret", "alice", "set", "KEY")
+	p.answers(1, "The value of KEY (not shown): ", "sk-0123456789abcdef")
+	if err := p.cmd.Wait(); err != nil || strings.Contains(p.words.b.String(), "sk-") {
+		t.Errorf("%v\n%s", err, p.words.b.String())
+	}
+}

@@ -43,17 +43,27 @@ func secret(c *cli.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	do := func(wish enroll.SecretWish) (enroll.SealedList, error) {
+		return carryOut(c, s, "secret", name, wish, func(ctx context.Context, d *enroll.Desk) (enroll.SealedList, error) {
+			return d.Secret(ctx, enroll.Operator, name, wish)
+		})
+	}
 	if wish.Do == "set" {
 		if err := wish.Check(name); err != nil {
 			return err
+		}
+		// Nobody is asked for what can't be sealed then. An identity by descriptor is
+		// read once.
+		if isTerminal(s.in) && identityFD(c) < 0 {
+			if _, err := do(enroll.SecretWish{Do: "list"}); err != nil {
+				return err
+			}
 		}
 		if wish.Value, err = askValue(c.Context, s, name, wish.Key); err != nil {
 			return err
 		}
 	}
-	list, err := carryOut(c, s, "secret", name, wish, func(ctx context.Context, d *enroll.Desk) (enroll.SealedList, error) {
-		return d.Secret(ctx, enroll.Operator, name, wish)
-	})
+	list, err := do(wish)
 	if err != nil {
 		return err
 	}
