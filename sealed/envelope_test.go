@@ -73,6 +73,20 @@ func TestSealedAtIsTheMomentOfTheSeal(t *testing.T) {
 	})
 }
 
+// A host whose clock begins before all others' seals and opens all the same: no
+// rule hangs on the time, only on generations.
+func TestAClockBefore1970(t *testing.T) {
+	id := newIdentity(t)
+	for _, at := range []time.Time{time.Unix(0, 0).UTC(), time.Date(1960, 2, 29, 12, 0, 0, 0, time.UTC), time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)} {
+		e := envelope("alice")
+		e.SealedAt = at
+		got, err := Unseal(mustSeal(t, e, keyring(t, id)), id, "alice")
+		if err != nil || !got.SealedAt.Equal(at) {
+			t.Errorf("%v: %v, %v", at, got.SealedAt, err)
+		}
+	}
+}
+
 func TestSealRefuses(t *testing.T) {
 	id := newIdentity(t)
 	set := func(change func(*Envelope)) Envelope {
