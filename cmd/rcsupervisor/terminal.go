@@ -52,20 +52,26 @@ func ask(ctx context.Context, s streams, question string, paste bool) (string, e
 	if !ok {
 		return "", io.ErrUnexpectedEOF
 	}
-	show, err := hideTyping(int(f.Fd()))
+	return askOn(ctx, f, s.err, question, paste)
+}
+
+// askOn asks on words, and reads what is typed on a terminal.
+func askOn(ctx context.Context, terminal *os.File, words io.Writer, question string, paste bool) (string, error) {
+	fd := int(terminal.Fd())
+	show, err := hideTyping(fd)
 	if err != nil {
 		return "", err
 	}
 	defer show()
-	fmt.Fprint(s.err, question)
-	defer fmt.Fprintln(s.err)
+	fmt.Fprint(words, question)
+	defer fmt.Fprintln(words)
 	type typed struct {
 		text string
 		err  error
 	}
 	answer := make(chan typed, 1) // a read that nobody waits for any more ends with the process
 	go func() {
-		text, err := readTyped(int(f.Fd()), paste)
+		text, err := readTyped(fd, paste)
 		answer <- typed{text, err}
 	}()
 	select {
@@ -127,8 +133,9 @@ func follows(fd int) bool {
 	return err == nil && ready > 0
 }
 
-// askPassphrase asks for the identity's passphrase on the terminal.
-func askPassphrase(attempt int) (sealed.Secret, error) {
+// askPassphrase asks for the identity's passphrase on the terminal, until ctx
+// ends.
+func askPassphrase(ctx context.Context, attempt int) (sealed.Secret, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return sealed.Secret{}, errors.New("no terminal to ask on")
@@ -137,10 +144,8 @@ func askPassphrase(attempt int) (sealed.Secret, error) {
 	if attempt > 1 {
 		fmt.Fprintln(tty, "rcsupervisor: that was another one")
 	}
-	fmt.Fprint(tty, "Passphrase of the identity: ")
-	defer fmt.Fprintln(tty)
-	line, err := term.ReadPassword(int(tty.Fd()))
-	return sealed.NewSecret(string(line)), err
+	line, err := askOn(ctx, tty, tty, "Passphrase of the identity: ", false)
+	return sealed.NewSecret(line), err
 }
 
 // askedOnce asks for a passphrase, and remembers what was typed for the next
@@ -168,7 +173,7 @@ func identityOptions(c *cli.Context) sealed.Options {
 	const key = "passphrase"
 	ask, ok := c.App.Metadata[key].(func(int) (sealed.Secret, error))
 	if !ok {
-		ask = askedOnce(askPassphrase)
+		ask = askedOnce(func(attempt int) (sealed.Secret, error) { return askPassphrase(c.Context, attempt) })
 		c.App.Metadata[key] = ask
 	}
 	o := sealed.Options{File: c.String("identity"), Passphrase: ask}
