@@ -45,6 +45,42 @@ func TestADecisionOvertakesTheServersReply(t *testing.T) {
 	}
 }
 
+// The same where the socket lost the request itself: the answer is held until the
+// server has replied, and then counts.
+func TestADecisionIsHeldUntilTheServersReply(t *testing.T) {
+	a := newScripted()
+	inBubble(t, pretend.V9, func(h *house) {
+		h.up()
+		h.say(h.member, h.den, "@hermes clean up")
+		turn := a.next(h)
+		h.server.Break(pretend.Fault{Kind: pretend.Slow, Route: "chat.sendMessage", Delay: pretend.Duration(20 * time.Second)})
+		mend := h.server.Break(pretend.Fault{Kind: pretend.Deaf})
+		turn.events <- wish("p1", "rm -rf build")
+		h.pass(time.Second)
+		mend()
+		m, yes, no := h.request(h.den)
+		h.say(h.owner, h.den, yes)
+		h.say(h.owner, h.den, no)
+		h.pass(10 * time.Second)
+		wantDecided(h, turn)
+		h.pass(10 * time.Second)
+		wantDecided(h, turn, "p1=allow")
+		h.server.MendAll()
+		h.pass(10 * time.Second)
+		if text := h.present(m); !strings.Contains(text, "Allowed once by olivia.") {
+			h.t.Errorf("it shows\n%s", text)
+		}
+		if said := h.said(h.den); !slices.Contains(said, "That is no longer open.") {
+			h.t.Errorf("it said %q", said)
+		}
+		turn.answer("done")
+		h.pass(time.Second)
+		if got := h.counters(); got.Claimed != 3 || got.Duplicates != 0 {
+			h.t.Errorf("%d are counted as claimed, want the question and two answers; duplicates %d", got.Claimed, got.Duplicates)
+		}
+	}, withScript(a))
+}
+
 // An answer of before the request is told so, whenever that becomes known.
 func TestAnAnswerOfBeforeTheRequest(t *testing.T) {
 	a := newScripted()
