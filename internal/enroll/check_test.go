@@ -1,6 +1,7 @@
 package enroll
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,7 @@ var troubles = []struct {
 	good bool // it runs all the same
 	want string
 }{
-	{"nobody let in", func(*house) {}, true, "warn access: nobody may talk to the bot yet [rcsupervisor people alice owner @USERNAME]"},
+	{"nobody let in", func(h *house) { must(h.t, os.Remove(h.file("alice", "access.yaml"))) }, true, "warn access: nobody may talk to the bot yet [rcsupervisor people alice owner @USERNAME]"},
 	{"off", func(h *house) {
 		h.write(h.file("alice", "channel.yaml"), "agent: {kind: echo}\nenabled: false\n")
 	}, true, "channel.yaml:2: enabled is false [set it to true]"},
@@ -150,7 +151,10 @@ func TestCheckFindings(t *testing.T) {
 	for _, c := range troubles {
 		t.Run(c.what, func(t *testing.T) {
 			h := newHouse(t)
-			h.add("alice", h.ada)
+			a := h.addition(h.ada)
+			a.OwnerID = h.owner.ID // making a code takes long
+			_, err := h.Add(t.Context(), Operator, "alice", a)
+			must(t, err)
 			c.do(h)
 			good, text, findings := h.check("alice")
 			if good != c.good || !strings.Contains(text, c.want) {
