@@ -102,12 +102,22 @@ func (m authMethod) names() string {
 
 // loggedOut is the failure of an agent that has to be logged in by somebody.
 func (a *Agent) loggedOut(c *conn, err error) error {
-	err = agent.Fail(sayLogin, fmt.Errorf("%s: %w", c.ways(a.config.Profile), err))
+	err = agent.Fail(sayLogin, &loggedOutError{say: c.ways(a.config.Profile), err: err})
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.fail(err)
 	return err
 }
+
+// A loggedOutError says what has to be done, and ends in the command that does it.
+type loggedOutError struct {
+	say string
+	err error // the agent's
+}
+
+func (e *loggedOutError) Error() string { return e.say }
+
+func (e *loggedOutError) Unwrap() error { return e.err }
 
 // ways says how an agent can be logged in, and what does it.
 func (c *conn) ways(profile string) string {

@@ -81,7 +81,7 @@ func with(vars ...string) func(*Config) {
 // whoever runs it which ways it offers, and what to do.
 func TestAnAgentThatIsNotLoggedIn(t *testing.T) {
 	const offers = "; it offers: Log in with a browser now, Use two variables, Use MODEL_KEY; log in with its own command as the owner of the home, " +
-		"or name MODEL_USER under agent.secrets and try: rcsupervisor secret alice set MODEL_USER: the agent answered with error -32000"
+		"or name MODEL_USER under agent.secrets and try: rcsupervisor secret alice set MODEL_USER"
 	for name, c := range map[string]struct {
 		vars   []string
 		takes  string
