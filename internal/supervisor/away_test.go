@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"rcsupervisor/channel"
 	"rcsupervisor/channel/pretend"
 	"rcsupervisor/healthcheck"
+	"rcsupervisor/internal/worker"
 	"rcsupervisor/profile"
 	"rcsupervisor/sealed"
 )
@@ -56,6 +58,32 @@ func TestStartWhileTheServerIsAway(t *testing.T) {
 		mend()
 		h.online("alice", "bob")
 	})
+}
+
+// Who is stopped while it waits for its server waits no more, also when its
+// worker died meanwhile; and one whose worker died goes on waiting.
+func TestAWorkerDiesWhileTheServerIsAway(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, worker.Process)
+	h.add("alice", quick)
+	h.add("bob", quick)
+	mend := h.server.Break(pretend.Fault{Kind: pretend.Unreachable})
+	h.start()
+	for _, name := range []string{"alice", "bob"} {
+		h.await(name, healthcheck.Backoff, healthcheck.Unreachable)
+		h.must(syscall.Kill(h.pid(name), syscall.SIGKILL))
+		h.awaitThat(name, "without a worker", func(p ProfileStatus) bool { return h.super.keeper(name).view.Load().pid == 0 })
+		h.await(name, healthcheck.Backoff, healthcheck.Unreachable)
+	}
+	h.must(h.super.Stop(h.Context(), "alice"))
+	var dump strings.Builder
+	h.super.servers.dump(&dump)
+	if !strings.Contains(dump.String(), "waiting=1\n") {
+		h.Errorf("alice, bob: %s", &dump)
+	}
+	mend()
+	h.online("bob")
+	h.await("alice", healthcheck.Off, healthcheck.Operator)
 }
 
 // A way to a server that leads nowhere is no reason for those who take another
