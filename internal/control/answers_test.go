@@ -123,6 +123,35 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// A supervisor that hangs is said to, and not waited for without end.
+func TestASupervisorThatHangs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.sock")
+	l, err := net.Listen("unix", path) // the kernel takes connections in; nobody else does
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := Dial(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.within = map[string]time.Duration{"GET": 50 * time.Millisecond, "POST": 50 * time.Millisecond}
+	for name, ask := range map[string]func(context.Context) error{
+		"status": func(ctx context.Context) error { _, err := c.Status(ctx); return err },
+		"stop":   func(ctx context.Context) error { return c.Do(ctx, "stop", "ada", nil, nil) },
+	} {
+		if err := ask(t.Context()); code(err) != CodeFailed || !strings.Contains(err.Error(), "does not answer") {
+			t.Errorf("%s: %v", name, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := ask(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s, given up: %v", name, err)
+		}
+	}
+}
+
 // Who asks before all homes were looked at waits until they were, so that no
 // profile is denied.
 func TestBeforeTheFirstLook(t *testing.T) {

@@ -23,12 +23,21 @@ import (
 type Client struct {
 	socket string
 	http   *http.Client
+	within map[string]time.Duration // how long an answer may take, by method
 }
+
+// A supervisor that does not answer hangs, or is stopped. What is asked is
+// answered once all homes were looked at; what is to be done, within the bound
+// that the server has itself.
+const (
+	readWithin = lookWithin + 7*time.Second
+	actWithin  = verbTimeout + 15*time.Second
+)
 
 // Dial returns a Client of the supervisor that answers at socket, after it has
 // been seen to. Where nobody does the error's code is not-running.
 func Dial(ctx context.Context, socket string) (*Client, error) {
-	c := &Client{socket: socket}
+	c := &Client{socket: socket, within: map[string]time.Duration{"GET": readWithin, "POST": actWithin}}
 	c.http = &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			var d net.Dialer
@@ -87,7 +96,16 @@ func (c *Client) Reload(ctx context.Context) (r ReloadReply, err error) {
 
 // call asks and reads the answer into into.
 func (c *Client) call(ctx context.Context, method, path string, args, into any) error {
+	silent := &Error{CodeFailed, "the supervisor does not answer", "rcsupervisor doctor"}
+	if d := c.within[method]; d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, d, silent)
+		defer cancel()
+	}
 	resp, err := c.open(ctx, method, path, args)
+	if err != nil && context.Cause(ctx) == silent {
+		return silent
+	}
 	if err != nil {
 		return err
 	}
