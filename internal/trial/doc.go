@@ -17,7 +17,8 @@
 // What takes long is asked for in the environment:
 //
 //   - TRIAL_KILLS is how often the kill trials kill; TRIAL_SEED makes the choices
-//     of one again.
+//     of one again, and chooses the server's personality: three seeds in a row
+//     are all of them.
 //   - TRIAL_PAIRS=1 ends processes at each pair of steps.
 //   - TRIAL_TIME (such as 5m) and TRIAL_CHANNELS are the size of the load trial.
 //   - TRIAL_MISSED is how many of the missed messages are questions.
