@@ -24,7 +24,7 @@ func (k *keeper) begin(p prepared) {
 	k.runs++
 	start := p.start
 	start.Run, start.Siblings = k.runs, k.kin.of(start.Credentials.Server)
-	k.start, k.facts, k.report = start, p.facts, nil
+	k.start, k.facts, k.report = &start, p.facts, nil
 	r := &run{number: k.runs, began: time.Now(), settings: start.Settings}
 	r.ear = &ear{keeper: k, run: r, server: start.Credentials.Server}
 	k.live = r
@@ -215,7 +215,7 @@ func (k *keeper) believedOver(end worker.End) worker.End {
 // bot is ours.
 func (k *keeper) cameOnline() {
 	c := k.start.Credentials
-	k.servers.connected(k.name, k.start)
+	k.servers.connected(k.name, *k.start)
 	k.history = k.history.Online(time.Now())
 	k.logState()
 	claim := profile.Claim{Path: k.reading.Home, Owner: k.reading.Owner, Server: c.Server, Bot: c.UserID, Generation: c.Generation}
@@ -254,10 +254,10 @@ func (k *keeper) ended(e healthcheck.Ended) {
 	}
 	switch e.Reason {
 	case healthcheck.Unreachable:
-		k.servers.unreachable(k.name, k.start)
+		k.servers.unreachable(k.name, *k.start)
 	case healthcheck.Refused:
 		var others []string
-		e.Common, e.Limit, others = k.servers.refused(k.name, k.start)
+		e.Common, e.Limit, others = k.servers.refused(k.name, *k.start)
 		for _, name := range others {
 			if o := k.keeper(name); o != nil && o != k {
 				o.tell(func() { o.decide(o.history.Doubted(e.Limit, time.Now())) })

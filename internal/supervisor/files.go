@@ -119,7 +119,7 @@ func (k *keeper) hurry() {
 	k.servers.leave(k.name)
 	k.decide(k.history.Changed(time.Now()))
 	if k.history.Plan == healthcheck.Await && k.history.Reason == healthcheck.Unreachable {
-		k.servers.unreachable(k.name, k.start)
+		k.servers.unreachable(k.name, *k.start)
 	}
 }
 
@@ -138,7 +138,7 @@ func (k *keeper) use(p prepared) bool {
 		k.again()
 		return false
 	}
-	k.start = start
+	k.start = &start
 	reconnect := !start.Credentials.Token.Equal(was.Credentials.Token) || start.Settings.Proxy != was.Settings.Proxy || string(start.CA) != string(was.CA)
 	k.live.ear.reload = k.live.ear.reload || reconnect
 	k.live.Command(channel.Apply{

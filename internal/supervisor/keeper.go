@@ -37,9 +37,9 @@ type keeper struct {
 	mend    string // a better command than the reason's own
 	suspect bot    // the bot that a Hermes was last seen to run
 
-	start     channel.Start // as last handed over
-	facts     facts         // what was found beside it
-	live      *run          // nil without a run
+	start     *channel.Start // as last handed over; another with each change, and shared with views
+	facts     facts          // what was found beside it
+	live      *run           // nil without a run
 	runs      uint64
 	dials     uint64
 	report    *channel.Report
@@ -71,7 +71,7 @@ type run struct {
 
 func newKeeper(s *Supervisor, r profile.Reading) *keeper {
 	k := &keeper{
-		Supervisor: s, name: r.Name, gone: make(chan struct{}), reading: r, enabled: true,
+		Supervisor: s, name: r.Name, gone: make(chan struct{}), reading: r, enabled: true, start: new(channel.Start),
 		ring: newRing(),
 	}
 	k.history = healthcheck.New(time.Now())
@@ -223,7 +223,7 @@ func (k *keeper) observe(changed bool) {
 // due does what was planned for now.
 func (k *keeper) due() {
 	plan := k.history.Plan
-	if k.live != nil && (plan == healthcheck.Dial || plan == healthcheck.Reread) && k.servers.down(k.start) {
+	if k.live != nil && (plan == healthcheck.Dial || plan == healthcheck.Reread) && k.servers.down(*k.start) {
 		k.ended(away)
 		return
 	}
@@ -259,7 +259,7 @@ func (k *keeper) dial() {
 		return
 	}
 	k.dials++
-	k.servers.heads(k.name, k.start)
+	k.servers.heads(k.name, *k.start)
 	k.live.Command(channel.Connect{Number: k.dials})
 	k.history = k.history.Dialing(time.Now())
 	k.observe(true)
@@ -283,7 +283,7 @@ func (k *keeper) reread() {
 // probe asks whether the server takes the token now, with the credentials that
 // were handed over last.
 func (k *keeper) probe() {
-	start := k.start
+	start := *k.start
 	k.group.Go(func() {
 		answer := k.servers.token(k.work, start)
 		k.tell(func() { k.decide(k.history.Probed(answer, time.Now())) })

@@ -64,8 +64,9 @@ func (k *keeper) kinChanged() {
 	if slices.Equal(now, k.start.Siblings) {
 		return
 	}
-	k.start.Siblings = now
-	s := k.start
+	s := *k.start
+	s.Siblings = now
+	k.start = &s
 	k.live.Command(channel.Apply{Settings: s.Settings, Access: s.Access, Credentials: s.Credentials, Siblings: s.Siblings, CA: s.CA})
 }
 

@@ -53,7 +53,7 @@ type view struct {
 	owner    int
 	home     string
 	history  healthcheck.History
-	start    channel.Start // without its secrets' values being shown
+	start    *channel.Start // without its secrets' values being shown
 	report   *channel.Report
 	run      uint64
 	dials    uint64
@@ -264,12 +264,13 @@ func unrun(r profile.Reading, ledger *profile.Ledger) *view {
 		}
 	}
 	enabled := r.Err != nil || r.Settings.Enabled
-	v := &view{name: r.Name, home: r.Home, owner: r.Owner, history: h, kind: r.Settings.Agent.Kind, why: e.Reason}
+	v := &view{name: r.Name, home: r.Home, owner: r.Owner, history: h, kind: r.Settings.Agent.Kind, why: e.Reason, start: new(channel.Start)}
 	v.start.Credentials.Server, v.start.Credentials.UserID = e.Server, e.Bot
 	switch rest := healthcheck.Resting(enabled, e.Wanted, e.Suspended); {
 	case rest != "":
 		_, v.history = h.Stop(rest, time.Time{})
 	case r.Err != nil:
+		_, h = h.Start(time.Time{}) // a supervisor would, and find out
 		_, v.history = healthcheck.Next(h, healthcheck.Ended{Reason: healthcheck.BadConfig, Detail: r.Err.Error(), Over: true}, time.Time{}, nil)
 	}
 	return v
