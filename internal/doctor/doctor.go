@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,29 +140,6 @@ func (e *examination) stale(dir string) {
 			path := filepath.Join(dir, f.Name())
 			e.warn("stale", "rm "+ownerfs.Quote(path), "a killed process left %s", path)
 		}
-	}
-}
-
-// socket looks whether a supervisor answers.
-func (e *examination) socket() {
-	if i, err := os.Lstat(e.Socket); err == nil && i.Mode().Type() != fs.ModeSocket {
-		aside := e.Socket + ".aside"
-		e.bad("supervisor", "mv "+ownerfs.Quote(e.Socket)+" "+ownerfs.Quote(aside), "something that is no socket lies at %s, where the supervisor would answer", e.Socket)
-		return
-	}
-	c, err := net.DialTimeout("unix", e.Socket, 2*time.Second)
-	switch {
-	case err == nil:
-		c.Close()
-		e.ok("supervisor", "answers at %s", e.Socket)
-	case errors.Is(err, fs.ErrNotExist):
-		e.warn("supervisor", "rcsupervisor run", "none runs (%s)", e.Socket)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		e.warn("supervisor", "rcsupervisor run", "none runs; one that was killed left %s, which the next replaces", e.Socket)
-	case errors.Is(err, fs.ErrPermission):
-		e.warn("supervisor", "sudo rcsupervisor doctor", "%s is another user's", e.Socket)
-	default:
-		e.bad("supervisor", "rcsupervisor doctor --socket SOCKET", "%v", err)
 	}
 }
 

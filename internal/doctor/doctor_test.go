@@ -123,6 +123,12 @@ func TestAHealthyHost(t *testing.T) {
 	l, err := net.Listen("unix", w.Socket)
 	must(t, err)
 	defer l.Close()
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			_, _ = c.Write([]byte("HTTP/1.0 200 OK\r\n\r\n"))
+			c.Close()
+		}
+	}()
 	good, text := w.examine()
 	if !good {
 		t.Error("something is wrong:", text)
@@ -185,6 +191,16 @@ func TestFindings(t *testing.T) {
 			l.SetUnlinkOnClose(false)
 			l.Close()
 		}, true, "one that was killed left"},
+		{"a supervisor that hangs", func(w *ward) {
+			l, err := net.Listen("unix", w.Socket) // the kernel takes connections in; nobody else does
+			must(w.t, err)
+			patience := answerWithin
+			answerWithin = 50 * time.Millisecond
+			w.t.Cleanup(func() {
+				l.Close()
+				answerWithin = patience
+			})
+		}, false, fmt.Sprintf("and does not answer [kill -KILL %d, then rcsupervisor run]", os.Getpid())},
 		{"something else in its place", func(w *ward) { w.write("c.sock", "") }, false, "FAIL supervisor: something that is no socket lies at"},
 		{"nobody", func(*ward) {}, true, "warn supervisor: none runs"},
 		{"a broken home", func(w *ward) { w.write("root/profiles/x/rocketchat/channel.yaml", "agent: 3\n") }, false, "FAIL home: x: "},
