@@ -36,7 +36,7 @@ type Added struct {
 	Generation uint64   `json:"generation"`
 	MadeFile   bool     `json:"made_file"`         // channel.yaml was made
 	Code       string   `json:"code,omitempty"`    // by which the first owner proves himself; "" where there is one
-	Holders    []string `json:"holders,omitempty"` // other profiles that have this bot
+	Holders    []string `json:"holders,omitempty"` // other profiles that have this bot; "another user's" for those not to be named
 }
 
 // Foresee fails for an addition that can't succeed whatever its token is, so
@@ -179,7 +179,7 @@ func (d *Desk) Add(ctx context.Context, by Caller, name string, a Addition) (Add
 			return done, err
 		}
 	}
-	done.Holders, err = d.others(name, bot)
+	done.Holders, err = d.others(by, name, bot)
 	return done, err
 }
 
@@ -239,10 +239,30 @@ func (d *Desk) known(r *visit, b Bot, generation uint64) error {
 	return d.Names.Change(r.name, &e)
 }
 
-// others are the profiles that a login has proven to be this bot.
-func (d *Desk) others(name string, b Bot) ([]string, error) {
-	names, err := d.Names.Holders(b.Server, b.UserID)
-	return slices.DeleteFunc(names, func(n string) bool { return n == name }), err
+// notHis stands for the names that a caller is not told.
+const notHis = "another user's"
+
+// others are the profiles that a login has proven to be this bot. Of those of
+// other users a caller learns only that there are some.
+func (d *Desk) others(by Caller, name string, b Bot) ([]string, error) {
+	holders, err := d.Names.Holders(b.Server, b.UserID)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, n := range holders {
+		e, _, err := d.Names.Entry(n)
+		switch {
+		case err != nil:
+			return nil, err
+		case n == name:
+		case by.may(n, e.Owner) == nil:
+			names = append(names, n)
+		case !slices.Contains(names, notHis):
+			names = append(names, notHis)
+		}
+	}
+	return names, nil
 }
 
 func (r *visit) makeSettings(text []byte) error {

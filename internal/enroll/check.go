@@ -37,7 +37,7 @@ func (d *Desk) Check(ctx context.Context, by Caller, name string, report func(Fi
 	if err != nil {
 		return false, err
 	}
-	c := &checking{Desk: d, r: r, report: report, good: true}
+	c := &checking{Desk: d, by: by, r: r, report: report, good: true}
 	if !c.files() || !c.seal() {
 		return false, nil
 	}
@@ -65,6 +65,7 @@ func unlessCheck(try string) string {
 // A checking is one look at one profile.
 type checking struct {
 	*Desk
+	by       Caller
 	r        profile.Reading
 	report   func(Finding)
 	good     bool
@@ -178,7 +179,7 @@ func (c *checking) known() {
 		c.say(failed("known", err))
 		return
 	}
-	if holders, err := c.others(c.r.Name, Bot{Server: c.envelope.Server, UserID: c.envelope.UserID}); err == nil && len(holders) > 0 {
+	if holders, err := c.others(c.by, c.r.Name, Bot{Server: c.envelope.Server, UserID: c.envelope.UserID}); err == nil && len(holders) > 0 {
 		c.say(Finding{What: "known", Warn: true, Text: "another profile has this bot: " + strings.Join(holders, ", "), Try: "rcsupervisor remove " + c.r.Name + ", or give it another bot"})
 	}
 	if !known {

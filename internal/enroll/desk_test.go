@@ -322,6 +322,35 @@ func TestANamesPastIsNotItsNewOwners(t *testing.T) {
 	}
 }
 
+// Who else has a bot is told by name only to whom that profile is known.
+func TestHoldersOfOthersHaveNoName(t *testing.T) {
+	h := newHouse(t)
+	for _, name := range []string{"mine", "his", "alice"} {
+		h.add(name, h.ada)
+		h.prove(name, h.ada, 1)
+	}
+	e := h.entry("his")
+	e.Owner = os.Geteuid() + 1
+	must(t, h.Names.Change("his", &e))
+	for _, c := range []struct {
+		by   Caller
+		want string
+	}{{Operator, "his, mine"}, {Caller{UID: os.Geteuid()}, "another user's, mine"}} {
+		got, err := h.Add(t.Context(), c.by, "alice", h.addition(h.ada))
+		must(t, err)
+		var said []string
+		_, err = h.Check(t.Context(), c.by, "alice", func(f Finding) {
+			if strings.Contains(f.Text, "another profile has this bot") {
+				said = append(said, f.Text)
+			}
+		})
+		must(t, err)
+		if strings.Join(got.Holders, ", ") != c.want || len(said) != 1 || said[0] != "another profile has this bot: "+c.want {
+			t.Errorf("%q, %q; want %s", got.Holders, said, c.want)
+		}
+	}
+}
+
 // An error that says nothing itself is mended by what the system said of it.
 func TestHintOfTheSystem(t *testing.T) {
 	for want, err := range map[string]error{

@@ -260,6 +260,46 @@ func TestWhatAScrubLeaves(t *testing.T) {
 	}
 }
 
+// A reseal that was interrupted is finished by whoever asks next; he is told of
+// his own profiles alone.
+func TestWhoIsToldOfWhatWasFinished(t *testing.T) {
+	for _, c := range []struct {
+		by   Caller
+		want []string
+	}{{Operator, []string{"a", "b"}}, {Caller{UID: os.Geteuid()}, []string{"a", "b"}}, {Caller{UID: os.Geteuid() + 1}, []string{}}} {
+		h := newHouse(t)
+		for _, name := range []string{"a", "b"} {
+			h.add(name, h.ada)
+		}
+		const dead = "dead"
+		func() {
+			done := 0
+			defer atomicfile.SetHook(func(s atomicfile.Step) error {
+				if s == atomicfile.Done {
+					if done++; done == 2 { // the journal, a
+						panic(dead)
+					}
+				}
+				return nil
+			})()
+			defer func() {
+				if r := recover(); r != dead {
+					t.Errorf("%v", r)
+				}
+			}()
+			_, _ = h.Reseal(t.Context(), Operator, ResealWish{All: true})
+		}()
+		got, err := h.Reseal(t.Context(), c.by, ResealWish{All: true})
+		must(t, err)
+		if d := cmp.Diff(c.want, got.Finished); d != "" {
+			t.Errorf("%+v: %s", c.by, d)
+		}
+		if left, err := sealed.Unfinished(h.State); err != nil || left {
+			t.Error("it was not finished", err)
+		}
+	}
+}
+
 // One that can't be resealed has all others stay as they were, and all are left
 // unlocked.
 func TestResealAllOrNone(t *testing.T) {

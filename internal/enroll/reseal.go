@@ -56,6 +56,12 @@ func (d *Desk) Reseal(ctx context.Context, by Caller, w ResealWish) (Resealed, e
 	if done.Finished, err = d.finish(ctx); err != nil {
 		return done, err
 	}
+	if !by.Operator { // whoever asks brings to its end what was begun for all, and is told of his own
+		done.Finished = slices.DeleteFunc(done.Finished, func(name string) bool {
+			_, err := d.Profile(ctx, by, name)
+			return err != nil
+		})
+	}
 	keys, err := d.sealers(w.NewIdentity)
 	if err != nil {
 		return done, err
