@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"rcsupervisor/internal/hostfile"
+	"rcsupervisor/internal/ownerfs"
 	"rcsupervisor/profile"
 )
 
@@ -48,8 +50,11 @@ func hostFile(c *cli.Context) (hostfile.File, error) {
 		return hostfile.File{}, nil
 	}
 	f, err := hostfile.Read(path)
+	if _, ok := errors.AsType[*profile.FileError](err); ok {
+		return f, config(err, "edit "+ownerfs.Quote(path))
+	}
 	if err != nil {
-		return f, config(err, "rcsupervisor --config FILE ..., with a file that is right")
+		return f, config(err, "rcsupervisor "+c.Command.Name+" --config FILE")
 	}
 	return f, nil
 }

@@ -63,6 +63,10 @@ func supervise(c *cli.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	kind, err := isolation(c, host)
+	if err != nil {
+		return err
+	}
 	if err := worker.Harden(); err != nil {
 		return config(err, "rcsupervisor doctor")
 	}
@@ -76,14 +80,10 @@ func supervise(c *cli.Context, s streams) error {
 	broken := make(chan os.Signal, 1) // that nobody reads the log any more is no reason to end
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
-	carrier, err := carrierFor(c, host, log)
-	if err != nil {
-		return err
-	}
 	book := &people.Book{Dir: stateDir(c)}
 	keys := supervisor.NewKeys(func() (*sealed.Identity, *sealed.Keyring, error) { return findKeys(c) })
 	super, err := supervisor.New(supervisor.Config{
-		Sources: src, State: state, Carrier: carrier, Drain: c.Duration("drain"), Redact: hide, Log: log,
+		Sources: src, State: state, Carrier: carrierFor(kind, log), Drain: c.Duration("drain"), Redact: hide, Log: log,
 		Host: host, Root: c.Bool("allow-root"), Keys: keys,
 		People: book, Jitter: func() float64 { return 2*rand.Float64() - 1 },
 	})
@@ -252,24 +252,29 @@ func ownState(c *cli.Context) (*os.Root, func(), error) {
 	}, nil
 }
 
-// carrierFor is how channels are carried.
-func carrierFor(c *cli.Context, host hostfile.File, log *slog.Logger) (worker.Carrier, error) {
-	kind := c.String("isolation")
+// isolation is how channels are to be kept apart: by the flag, else the host
+// file.
+func isolation(c *cli.Context, host hostfile.File) (worker.Kind, error) {
+	kind := worker.Kind(c.String("isolation"))
 	if !c.IsSet("isolation") && host.Isolation != "" {
-		kind = host.Isolation
+		kind = worker.Kind(host.Isolation)
 	}
-	switch worker.Kind(kind) {
-	case worker.Process:
-		return worker.NewProcesses(worker.FindCgroups(log)), nil
-	case worker.Shared:
-		if os.Geteuid() == 0 && !c.Bool("allow-root") {
-			return nil, config(errors.New("shared isolation would run every tenant's channel as root"), "rcsupervisor run --isolation process")
-		}
-		if os.Getenv("GOGC") == "" {
-			debug.SetGCPercent(50) // a thousand quiet channels are mostly memory
-		}
-		return worker.NewShared(channel.Env{}), nil
-	default:
-		return nil, usage(fmt.Errorf("no isolation %q", kind), "rcsupervisor run --isolation process")
+	switch {
+	case kind != worker.Process && kind != worker.Shared:
+		return "", usage(fmt.Errorf("no isolation %q: process or shared", string(kind)), "rcsupervisor run --isolation process")
+	case kind == worker.Shared && os.Geteuid() == 0 && !c.Bool("allow-root"):
+		return "", config(errors.New("shared isolation would run every tenant's channel as root"), "rcsupervisor run --isolation process")
 	}
+	return kind, nil
+}
+
+// carrierFor is how channels are carried.
+func carrierFor(kind worker.Kind, log *slog.Logger) worker.Carrier {
+	if kind == worker.Process {
+		return worker.NewProcesses(worker.FindCgroups(log))
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // a thousand quiet channels are mostly memory
+	}
+	return worker.NewShared(channel.Env{})
 }
