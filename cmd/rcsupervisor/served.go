@@ -89,7 +89,9 @@ func verbOf[Wish, Result any](v control.Verb, note func(Wish) string, do func(co
 func known[Wish, Result any](super *supervisor.Supervisor, do func(context.Context, enroll.Caller, string, Wish) (Result, error)) func(context.Context, enroll.Caller, string, Wish) (Result, error) {
 	return func(ctx context.Context, by enroll.Caller, name string, w Wish) (Result, error) {
 		r, err := do(ctx, by, name, w)
-		_ = super.Rescan(ctx) // what is wrong with other homes is nothing new
+		if err == nil {
+			_ = super.Rescan(ctx) // what is wrong with other homes is nothing new
+		}
 		return r, err
 	}
 }
