@@ -87,6 +87,17 @@ func startOf(b *testing.B, st *stand, bot stallBot) Start {
 	}
 }
 
+// pace has this process collected as whatever runs channels is, until b is over.
+func pace(b *testing.B) {
+	var pacing sync.WaitGroup
+	over := make(chan struct{})
+	pacing.Go(func() { collector.Run(over) })
+	b.Cleanup(func() {
+		close(over)
+		pacing.Wait()
+	})
+}
+
 // open runs the channels of a stand until all are online; what it returns ends
 // them.
 func open(b *testing.B, st *stand, env Env) (stop func()) {
@@ -119,7 +130,10 @@ func open(b *testing.B, st *stand, env Env) (stop func()) {
 // frame, the gate, the claim and the mark that it is given, both on disk. The
 // baseline is the same with a store in memory.
 func BenchmarkFrameToAgent(b *testing.B) {
-	b.Run("durable", func(b *testing.B) { frameToAgent(b, nil) })
+	b.Run("durable", func(b *testing.B) {
+		pace(b)
+		frameToAgent(b, nil)
+	})
 	b.Run("in memory", func(b *testing.B) {
 		frameToAgent(b, func(string, string) (dedup.Store, error) { return dedup.NewMemory(), nil })
 	})
@@ -243,6 +257,7 @@ func BenchmarkSaturation(b *testing.B) {
 		stop()
 	}
 	b.Run("durable", func(b *testing.B) {
+		pace(b)
 		measure(b, func(b *testing.B, st *stand) func() { return open(b, st, Env{}) })
 	})
 	b.Run("in memory", func(b *testing.B) {
@@ -322,11 +337,7 @@ func BenchmarkQuiet(b *testing.B) {
 	}
 	channel := func(b *testing.B, st *stand) func() { return open(b, st, Env{}) }
 	b.Run("channel", func(b *testing.B) {
-		var pacing sync.WaitGroup
-		over := make(chan struct{})
-		pacing.Go(func() { collector.Run(over) })
-		defer pacing.Wait()
-		defer close(over)
+		pace(b)
 		measure(b, channel)
 	})
 	b.Run("channel, not paced", func(b *testing.B) { measure(b, channel) })

@@ -2,14 +2,14 @@
 // channels. By default the collector lets a heap grow to twice of what lives in
 // it, and what was allocated for a moment lies between what stays: of a thousand
 // quiet bots, each of which begins with a TLS handshake and is silent from then
-// on, more than half of the memory is such holes. A process that does little
-// can afford to collect more often.
+// on, a third of the memory is such holes. A process that does little can afford
+// to collect more often.
 //
-// So collections begin early while they cost next to nothing, and as late as by
-// default once they cost half a core; memory that was freed is returned
-// to the system a few times after the process has become quiet, and then left
-// alone. The policy is one function without a clock. It never trades speed for
-// memory: whoever is busy has the collector that he would have without it.
+// So a heap that is large enough for it to matter is collected early while that
+// costs next to nothing, and as late as by default once it costs half a core, or
+// half of what the process gets; memory that was freed is returned to the system
+// a few times after the process has become quiet, and then left alone. The
+// policy is one function without a clock.
 //
 // Who runs channels in its process runs it once: the shared carrier, and a
 // worker. An operator who sets GOGC has it his way.

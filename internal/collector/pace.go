@@ -7,17 +7,20 @@ import "time"
 const (
 	busyPercent  = 100 // Go's own
 	quietPercent = 20
-	// quietBytes is the least that a quiet heap may grow by. A small one would
-	// be collected all the time otherwise.
-	quietBytes = 2 << 20
+	// quietBytes is the least that a quiet heap may grow by, as far as Go lets it
+	// by default. A small one would be collected all the time otherwise.
+	quietBytes = 8 << 20
 )
 
 // Times and bounds of the policy.
 const (
 	lookEvery = time.Second
 	period    = 5 * time.Second
-	// busyShare is the share of one core that a second's collections may cost.
-	busyShare = 0.5
+	// busyShare is the share of one core that a second's collections may cost,
+	// and of what the process itself got of the processors, unless that is less
+	// of a core than smallShare.
+	busyShare  = 0.5
+	smallShare = 0.05
 	// calmShare is what they may cost over a period of calm.
 	calmShare = 0.02
 	// After so many periods of calm freed memory is returned, and after as many
@@ -43,9 +46,10 @@ func (p pace) percent(live uint64) int {
 }
 
 // next is the pace after a look at what collections have cost since the last
-// one, and whether freed memory is to be returned now.
-func (p pace) next(cost, since time.Duration, live uint64) (_ pace, free bool) {
-	if share(cost, since) > busyShare {
+// one, of so much processor time that the process has used, and whether freed
+// memory is to be returned now.
+func (p pace) next(cost, used, since time.Duration, live uint64) (_ pace, free bool) {
+	if of := share(cost, since); of > busyShare || of > smallShare && share(cost, used) > busyShare {
 		return pace{busy: true}, false
 	}
 	p.spent, p.over = p.spent+cost, p.over+since

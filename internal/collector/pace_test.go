@@ -18,9 +18,9 @@ func TestPercent(t *testing.T) {
 	}{
 		{false, 0, 100},
 		{false, 1 * mb, 100},
-		{false, 2 * mb, 100},
-		{false, 4 * mb, 50},
-		{false, 10 * mb, 20},
+		{false, 8 * mb, 100},
+		{false, 16 * mb, 50},
+		{false, 32 * mb, 25},
 		{false, 40 * mb, 20},
 		{false, 1 << 40, 20},
 		{true, 0, 100},
@@ -77,7 +77,7 @@ func TestNext(t *testing.T) {
 				frees := 0
 				for range c1.seconds {
 					var free bool
-					if p, free = p.next(c1.cost, time.Second, c.live); free {
+					if p, free = p.next(c1.cost, time.Second, time.Second, c.live); free {
 						frees++
 					}
 				}
@@ -89,12 +89,29 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// A process that gets little of a crowded host, and spends most of it on
+// collections, is busy; one that does little is not, whatever it is.
+func TestCrowded(t *testing.T) {
+	for _, c := range []struct {
+		cost, used time.Duration
+		busy       bool
+	}{
+		{120 * ms, 200 * ms, true},
+		{90 * ms, 200 * ms, false},
+		{40 * ms, 50 * ms, false},
+	} {
+		if p, _ := (pace{}).next(c.cost, c.used, time.Second, 40*mb); p.busy != c.busy {
+			t.Errorf("%v of %v: busy %v", c.cost, c.used, p.busy)
+		}
+	}
+}
+
 // A look that comes at once, or late, divides by nothing and blames nobody.
 func TestOddLooks(t *testing.T) {
-	if p, free := (pace{}).next(0, 0, 0); p.busy || free {
+	if p, free := (pace{}).next(0, 0, 0, 0); p.busy || free {
 		t.Errorf("busy %v, free %v", p.busy, free)
 	}
-	if p, _ := (pace{}).next(time.Second, time.Hour, mb); p.busy {
+	if p, _ := (pace{}).next(time.Second, time.Second, time.Hour, mb); p.busy {
 		t.Error("a second of an hour is no share")
 	}
 }

@@ -31,11 +31,12 @@ func Run(over <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		now, cost := read(), time.Duration(0)
+		now := read()
+		var cost, used time.Duration
 		if now.collecting != was.collecting {
-			cost, was = now.cost(was), now
+			cost, used, was = now.cost(was), now.used-was.used, now
 		}
-		next, free := p.next(cost, time.Since(looked), now.live)
+		next, free := p.next(cost, used, time.Since(looked), now.live)
 		p, looked = next, time.Now()
 		if free {
 			debug.FreeOSMemory()

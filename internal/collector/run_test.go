@@ -19,7 +19,7 @@ func setting() int {
 // lives is something large that lives, so that the quiet setting is another than
 // Go's.
 func lives(t *testing.T) {
-	large := make([]byte, 32<<20)
+	large := make([]byte, 64<<20)
 	runtime.GC()
 	t.Cleanup(func() { runtime.KeepAlive(large) })
 }
@@ -69,7 +69,7 @@ func TestRead(t *testing.T) {
 		runtime.GC()
 	}
 	after := read()
-	if cost := after.cost(before); cost <= 0 || after.live < 32<<20 {
+	if cost := after.cost(before); cost <= 0 || after.live < 64<<20 {
 		t.Errorf("five collections cost %v; %d bytes live", cost, after.live)
 	}
 }
