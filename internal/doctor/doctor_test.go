@@ -125,6 +125,7 @@ func TestAHealthyHost(t *testing.T) {
 	defer l.Close()
 	go func() {
 		if c, err := l.Accept(); err == nil {
+			_, _ = c.Read(make([]byte, 100))
 			_, _ = c.Write([]byte("HTTP/1.0 200 OK\r\n\r\n"))
 			c.Close()
 		}
