@@ -44,10 +44,10 @@ and for changed modes and owners.
 			case reply.OK:
 				fmt.Fprintln(s.err, "rcsupervisor: every home that was found can be used")
 				return nil
-			case reply.Error == "":
+			case reply.Error == nil:
 				return &failure{errors.New("not every home can be used"), "rcsupervisor status", exitPartly}
 			}
-			return &failure{errors.New(reply.Error), "rcsupervisor plan", exitPartly}
+			return &failure{errors.New(*reply.Error), "rcsupervisor plan", exitPartly}
 		},
 	}
 }

@@ -48,7 +48,8 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	reply := ReloadReply{OK: err == nil}
 	switch {
 	case err != nil && peer.Admin():
-		reply.Error = err.Error()
+		text := err.Error()
+		reply.Error = &text
 	case err != nil: // of others' homes he is told nothing
 		reply.OK = s.config.Supervisor.Sound(peer.Viewer())
 	}
@@ -57,8 +58,8 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 
 // ReloadReply says whether everything that was found can be used.
 type ReloadReply struct {
-	OK    bool   `json:"ok"`
-	Error string `json:"error,omitempty"`
+	OK    bool    `json:"ok"`
+	Error *string `json:"error"` // null for none, and for whoever may not know
 }
 
 // logs answers GET /v1/profiles/{name}/logs?after=N&follow=1 with one JSON
