@@ -151,12 +151,16 @@ func TestNoSecretShowsAnywhere(t *testing.T) {
 	proc := watchProc(binary(t))
 	r.enroll()
 	told := notifySocket(t, w.at("notify"))
-	daemon := w.command("", "run", "--isolation", "process", "--allow-root")
+	daemon := w.command("", "run", "--isolation", "process", "--allow-root", "--debug")
 	daemon.Env = append(os.Environ(), "NOTIFY_SOCKET="+w.at("notify"), "GOTRACEBACK=all")
 	var log bytes.Buffer
 	daemon.Stdout, daemon.Stderr = &log, &log
 	must(t, daemon.Start())
 	r.drive()
+	r.step(0, "", "status")
+	if !bytes.Contains(r.printed.Bytes(), []byte("debug is on")) {
+		t.Error("status keeps quiet about debug")
+	}
 	for _, page := range []string{"/v1/status", "/v1/profiles/ada", "/v1/profiles/ada/logs", "/v1/plan", "/v1/events", "/metrics", "/healthz", "/readyz", "/debug"} {
 		r.printed.Write(fetch(t, w.at("c.sock"), page))
 	}
@@ -177,6 +181,9 @@ func TestNoSecretShowsAnywhere(t *testing.T) {
 		if len(text) == 0 {
 			t.Errorf("%s is nothing", what)
 		}
+	}
+	if !bytes.Contains(log.Bytes(), []byte("level=DEBUG")) {
+		t.Errorf("nothing was logged for those who debug:\n%s", log.Bytes())
 	}
 	if !bytes.Contains(log.Bytes(), []byte("SIGQUIT")) || !bytes.Contains(log.Bytes(), []byte("goroutine ")) {
 		t.Errorf("it did not say where it was:\n%s", log.Bytes())

@@ -79,11 +79,11 @@ func TestALogThatNobodyReads(t *testing.T) {
 
 // On a terminal the supervisor's log reads as the verb logs does.
 func TestTheLogOnATerminal(t *testing.T) {
-	if _, ok := logHandler(io.Discard).(*terminalLog); ok {
+	if _, ok := logHandler(io.Discard, slog.LevelInfo).(*terminalLog); ok {
 		t.Error("what is no terminal gets lines for people")
 	}
 	var out strings.Builder
-	log := slog.New(newTerminalLog(&out)).With("profile", "alice")
+	log := slog.New(newTerminalLog(&out, slog.LevelInfo)).With("profile", "alice")
 	log.Info("online", "state", "online", "reason", "silent")
 	log.Warn("backoff", "state", "backoff", "error", "no frame \x1b[31m for 5s")
 	log.WithGroup("agent").Error("gone", slog.Group("exit", "code", 3))

@@ -34,7 +34,7 @@ func runVerb(s streams) *cli.Command {
 	return &cli.Command{
 		Name:      "run",
 		Usage:     "the supervisor: run every profile's channel, and only begin those again that failed",
-		UsageText: "rcsupervisor run [--isolation process|shared] [--require-all] [--drain 20s] [--allow-root]",
+		UsageText: "rcsupervisor run [--isolation process|shared] [--require-all] [--drain 20s] [--allow-root] [--debug]",
 		Description: `Runs until SIGTERM or Ctrl-C, which take nothing more in and let running turns
 come to their end; a second one ends at once. SIGHUP looks at all homes anew.
 
@@ -48,6 +48,7 @@ in the configuration is wrong (starting again would not help).`,
 			&cli.BoolFlag{Name: "require-all", Usage: "do not start unless every home can be used as it is"},
 			&cli.DurationFlag{Name: "drain", Usage: "how `LONG` running turns may take at the end", Value: 20 * time.Second},
 			&cli.BoolFlag{Name: "allow-root", Usage: "run homes that belong to root too (containers)"},
+			&cli.BoolFlag{Name: "debug", Usage: "log what only a search for a mistake needs; it may hold names and what people wrote, and status says that it is on"},
 		},
 		OnUsageError: usageError,
 		Action:       func(c *cli.Context) error { return supervise(c, s) },
@@ -76,7 +77,7 @@ func supervise(c *cli.Context, s streams) error {
 	}
 	defer unlock()
 	hide := redact.New()
-	log := slog.New(hide.Handler(logHandler(s.err)))
+	log := slog.New(hide.Handler(logHandler(s.err, logLevel(c))))
 	broken := make(chan os.Signal, 1) // that nobody reads the log any more is no reason to end
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
@@ -111,6 +112,14 @@ func supervise(c *cli.Context, s streams) error {
 		More: observe.Pages(super),
 	})
 	return runUntilTold(c, super, server, socket, log)
+}
+
+// logLevel is from which level on lines are written.
+func logLevel(c *cli.Context) slog.Level {
+	if c.Bool("debug") {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
 }
 
 // homesToRun are the places where homes are looked for, and what the host file

@@ -11,17 +11,19 @@ import (
 )
 
 // logHandler writes the supervisor's own log: for a terminal as the verb logs
-// shows it, and else as one that collects logs reads it.
-func logHandler(out io.Writer) slog.Handler {
+// shows it, and else as one that collects logs reads it. Lines below least are
+// left out.
+func logHandler(out io.Writer, least slog.Level) slog.Handler {
 	if isTerminal(out) {
-		return newTerminalLog(out)
+		return newTerminalLog(out, least)
 	}
-	return slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelInfo})
+	return slog.NewTextHandler(out, &slog.HandlerOptions{Level: least})
 }
 
 // A terminalLog is a handler whose lines people read as they come.
 type terminalLog struct {
 	out   io.Writer
+	least slog.Level
 	attrs map[string]string // of With; never changed
 	group string            // before every key, with a dot after it
 
@@ -30,9 +32,11 @@ type terminalLog struct {
 
 var _ slog.Handler = (*terminalLog)(nil)
 
-func newTerminalLog(out io.Writer) *terminalLog { return &terminalLog{out: out, mu: new(sync.Mutex)} }
+func newTerminalLog(out io.Writer, least slog.Level) *terminalLog {
+	return &terminalLog{out: out, least: least, mu: new(sync.Mutex)}
+}
 
-func (h *terminalLog) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
+func (h *terminalLog) Enabled(_ context.Context, l slog.Level) bool { return l >= h.least }
 
 func (h *terminalLog) Handle(_ context.Context, r slog.Record) error {
 	l := supervisor.Line{Time: r.Time, Level: r.Level.String(), Text: r.Message, Attrs: maps.Clone(h.attrs)}
