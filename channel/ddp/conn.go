@@ -66,14 +66,19 @@ func (c *Conn) LastFrame() time.Time {
 func (c *Conn) Frames() uint64    { return c.frames.Load() }
 func (c *Conn) Malformed() uint64 { return c.malformed.Load() }
 
+// replyTime is what a sign of life that is asked for may take, at least, before
+// a silence that was made shorter ends the connection.
+const replyTime = 5 * time.Second
+
 // SetHealth changes after which silence the connection ends, and after which it
 // asks for a sign of life. Both are counted from the last one, so that the
-// change holds at once; see [Config] for their bounds.
+// change holds at once; but no connection ends by it that was not asked first.
+// See [Config] for their bounds.
 func (c *Conn) SetHealth(silence, ping time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.silence, c.ping = health(silence, ping)
-	c.watch()
+	c.watch(time.Now().Add(min(c.silence, replyTime)))
 	if c.timer != nil && c.timer.Stop() {
 		c.timer.Reset(time.Until(c.last.Add(c.ping)))
 	}
@@ -136,15 +141,19 @@ func (c *Conn) heard(f *frame) bool {
 		c.awaited = ""
 	}
 	c.last, c.asked = now, false
-	c.watch()
+	c.watch(c.last)
 	return true
 }
 
-// watch sets the read deadline by which silence is found. Until the connection
-// is online the one of `ready` stands.
-func (c *Conn) watch() {
+// watch sets the read deadline by which silence is found, and not before least.
+// Until the connection is online the one of `ready` stands.
+func (c *Conn) watch(least time.Time) {
 	if c.phase == online && c.end == nil && c.unsent == nil && !c.closed {
-		c.ws.SetReadDeadline(c.last.Add(c.silence))
+		deadline := c.last.Add(c.silence)
+		if deadline.Before(least) {
+			deadline = least
+		}
+		c.ws.SetReadDeadline(deadline)
 	}
 }
 
@@ -155,7 +164,7 @@ func (c *Conn) reached(p phase) {
 	defer c.mu.Unlock()
 	c.phase = p
 	if p == online {
-		c.watch()
+		c.watch(c.last)
 		c.work.Add(1)
 		c.timer = time.AfterFunc(time.Until(c.last.Add(c.ping)), c.tick)
 	}

@@ -365,7 +365,10 @@ func TestSetHealth(t *testing.T) {
 		asked, ended      time.Duration
 	}{
 		"shorter":               {5 * time.Second, 20 * time.Second, 10 * time.Second, 10 * time.Second, 20 * time.Second},
-		"already over":          {30 * time.Second, 20 * time.Second, 5 * time.Second, 25 * time.Second, 30 * time.Second},
+		"already over, asked":   {30 * time.Second, 20 * time.Second, 5 * time.Second, 25 * time.Second, 35 * time.Second},
+		"already over, unasked": {24 * time.Second, 20 * time.Second, 5 * time.Second, 24 * time.Second, 29 * time.Second},
+		"over in a moment":      {18 * time.Second, 20 * time.Second, 5 * time.Second, 18 * time.Second, 23 * time.Second},
+		"over, and very short":  {24 * time.Second, 2 * time.Second, time.Second, 24 * time.Second, 26 * time.Second},
 		"ping already due":      {15 * time.Second, 60 * time.Second, 5 * time.Second, 15 * time.Second, 60 * time.Second},
 		"longer":                {5 * time.Second, 200 * time.Second, 100 * time.Second, 100 * time.Second, 200 * time.Second},
 		"ping not shorter":      {5 * time.Second, 30 * time.Second, 30 * time.Second, 15 * time.Second, 30 * time.Second},
@@ -391,6 +394,29 @@ func TestSetHealth(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A silence that is made shorter than what has passed ends no connection whose
+// server answers.
+func TestSetHealthEndsNothingThatLives(t *testing.T) {
+	in(t, func(t *testing.T) {
+		s := serving(t, func(p *peer) {
+			p.online()
+			for range 3 {
+				p.say(`{"msg":"pong","id":"` + p.pingID() + `"}`)
+			}
+			p.say(event("a"))
+		})
+		s.onReady = func(conn *ddp.Conn) {
+			time.AfterFunc(20*time.Second, func() { conn.SetHealth(10*time.Second, 5*time.Second) })
+		}
+		end, h := s.run(t.Context())
+		wantEnd(t, end, ddp.End{Reason: healthcheck.Closed, Connected: true, Online: true})
+		if len(h.events) != 1 {
+			t.Errorf("%d events", len(h.events))
+		}
+		wantAfter(t, h, 30*time.Second) // asked at 20, 25 and 30
+	})
 }
 
 // Calls are told and forgotten: at once on a socket that is ready (js.SDK#246),
