@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -276,8 +275,8 @@ func (m *mind) Begin(_ context.Context, q agent.Question) (agent.Turn, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked[q.Message.ID]++
-	digits := strings.Trim(q.Message.Text, "question edit") // "question 12 edited"
-	n, _ := strconv.Atoi(digits)
+	var n int
+	_, _ = fmt.Sscanf(q.Message.Text, "question %d", &n)
 	t := &turn{Question: q, events: make(chan agent.Event, 2), gone: make(chan struct{})}
 	m.turns.Go(func() {
 		defer close(t.events)
