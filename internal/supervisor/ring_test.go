@@ -28,7 +28,7 @@ func TestTheRingOfALog(t *testing.T) {
 	if !woken(more) {
 		t.Error("a line wakes nobody")
 	}
-	lines, more := r.after(0)
+	lines, _ := r.after(0)
 	if len(lines) != 1 || lines[0].Text != "one" || lines[0].Number != 1 {
 		t.Errorf("%+v", lines)
 	}
