@@ -27,6 +27,9 @@ func (c *cutter) within(here place) (p place, whole bool) {
 	}
 	if mark.next == 0 {
 		n := firstRunes(line, room)
+		if here.next > c.at && units(line[:n]) > room {
+			return here, false // the beginning of a block has taken all there is
+		}
 		mark = span{n, n}
 	}
 	return place{

@@ -240,6 +240,23 @@ func TestSplitGraphemeLongerThanAPart(t *testing.T) {
 	hold(t, in, 64)
 }
 
+// What opens a code block can take a part alone; then its code begins the next.
+func TestSplitAfterAFenceThatFillsItsPart(t *testing.T) {
+	for room := range 12 {
+		fence := "````" + strings.Repeat(" ", 70-len("````")-len("\n````")-1-room) + "a"
+		in := fence + "\ncode\n````\n" + fence + "  \nmore code"
+		got := Split(in, 70)
+		if len(got) < 2 || !strings.Contains(strings.Join(got, "\n"), "more code") {
+			t.Errorf("%q", got)
+		}
+		for limit := 64; limit < 90; limit++ {
+			hold(t, in, limit)
+		}
+	}
+	// As found: what is left of a row of backticks that is too long to be one.
+	hold(t, strings.Repeat("a", 20)+" "+strings.Repeat("```", 41)+"    a"+strings.Repeat(" ", 50)+"\naa", 65)
+}
+
 func TestSplitLeastPart(t *testing.T) {
 	for _, limit := range []int{-1, 0, 1, 63, 64} {
 		if got := Split(strings.Repeat("x", 65), limit); len(got) != 2 || len(got[0]) != LeastPart {
