@@ -96,7 +96,9 @@ func (h *history) play(what, how byte) {
 	case 11:
 		length := time.Duration(1+pick) * time.Second
 		h.note("deaf for %s", length)
-		h.deaf = time.Now().Add(length)
+		if until := time.Now().Add(length); until.After(h.deaf) { // a longer one goes on
+			h.deaf = until
+		}
 		h.server.Break(pretend.Fault{Kind: pretend.Deaf, User: "hermes", For: pretend.Duration(length)})
 	case 12:
 		h.note("replies are lost, %d times", 1+pick%3)
@@ -370,6 +372,8 @@ var scripts = [][]byte{
 	{8, 250, 0, 1, 15, 241, 3, 255, 3, 255, 3, 255, 3, 255, 3, 60, 3, 60, 3, 60, 3, 60, 9, 93, 9, 93, 9, 93, 9, 93},
 	// The server's clock steps while the bot catches up, and back.
 	{8, 100, 0, 1, 0, 2, 10, 255, 15, 241, 3, 127, 9, 1, 10, 0, 0, 1, 0, 2, 10, 128, 0, 1, 9, 2},
+	// It is deaf for a while, and meanwhile for a shorter one.
+	{11, 200, 0, 0, 0, 1, 0, 200, 0, 255, 43, 32, 56, 32, 255, 255, 48, 48},
 }
 
 // What the scripts show is shown on each personality.
