@@ -144,95 +144,97 @@ func TestAHealthyHost(t *testing.T) {
 	}
 }
 
-// Each thing that can be wrong with a host is found, with what mends it.
-func TestFindings(t *testing.T) {
-	old := time.Now().Add(-time.Hour)
-	for _, c := range []struct {
-		what string
-		do   func(w *ward)
-		good bool
-		want string
-	}{
-		{"no identity", func(w *ward) { must(w.t, os.Remove(w.at("identity.txt"))) }, false, "FAIL identity: "},
-		{"an identity others may read", func(w *ward) { must(w.t, os.Chmod(w.at("identity.txt"), 0o644)) }, false, "FAIL identity: "},
-		{"no recovery key", func(w *ward) {
-			must(w.t, os.Remove(w.at("recipients.txt")))
-			_, err := sealed.Init(sealed.InitOptions{Path: w.at("identity.txt"), Options: w.Desk.Identity})
-			must(w.t, err)
-		}, true, "warn recipients: only this host"},
-		{"no recipients", func(w *ward) { must(w.t, os.Remove(w.at("recipients.txt"))) }, false, "FAIL recipients: "},
-		{"recipients without us", func(w *ward) { w.write("recipients.txt", w.recovery+"\n") }, false, "FAIL recipients: "},
-		{"a change of identity that was not ended", func(w *ward) {
-			_, err := sealed.StartRotation(w.Desk.Identity)
-			must(w.t, err)
-		}, true, "a change of the identity was begun and not ended [rcsupervisor reseal --all --new-identity]"},
-		{"a state directory others may write to", func(w *ward) { must(w.t, os.Chmod(w.at("state"), 0o777)) }, false, "others may write to"},
-		{"no state directory", func(w *ward) { w.StateDir = w.at("nowhere") }, false, "FAIL state: "},
-		{"an interrupted reseal", func(w *ward) { w.write("state/reseal.journal", "x") }, false, "a reseal was interrupted"},
-		{"a lost ledger", func(w *ward) {
-			w.write("state/ledger.json", "x")
-			w.write("state/ledger.previous.json", "x")
-		}, false, "FAIL ledger: "},
-		{"a damaged ledger", func(w *ward) {
-			for range 2 {
-				for _, name := range []string{"alice", "bob"} {
-					e := profile.NewEntry(profile.Claim{Path: w.at(name), Server: "s"})
-					must(w.t, w.Desk.Names.Change(name, &e))
-				}
+// findings are the things that can be wrong with a host.
+var findings = []struct {
+	what string
+	do   func(w *ward)
+	good bool
+	want string
+}{
+	{"no identity", func(w *ward) { must(w.t, os.Remove(w.at("identity.txt"))) }, false, "FAIL identity: "},
+	{"an identity others may read", func(w *ward) { must(w.t, os.Chmod(w.at("identity.txt"), 0o644)) }, false, "FAIL identity: "},
+	{"no recovery key", func(w *ward) {
+		must(w.t, os.Remove(w.at("recipients.txt")))
+		_, err := sealed.Init(sealed.InitOptions{Path: w.at("identity.txt"), Options: w.Desk.Identity})
+		must(w.t, err)
+	}, true, "warn recipients: only this host"},
+	{"no recipients", func(w *ward) { must(w.t, os.Remove(w.at("recipients.txt"))) }, false, "FAIL recipients: "},
+	{"recipients without us", func(w *ward) { w.write("recipients.txt", w.recovery+"\n") }, false, "FAIL recipients: "},
+	{"a change of identity that was not ended", func(w *ward) {
+		_, err := sealed.StartRotation(w.Desk.Identity)
+		must(w.t, err)
+	}, true, "a change of the identity was begun and not ended [rcsupervisor reseal --all --new-identity]"},
+	{"a state directory others may write to", func(w *ward) { must(w.t, os.Chmod(w.at("state"), 0o777)) }, false, "others may write to"},
+	{"no state directory", func(w *ward) { w.StateDir = w.at("nowhere") }, false, "FAIL state: "},
+	{"an interrupted reseal", func(w *ward) { w.write("state/reseal.journal", "x") }, false, "a reseal was interrupted"},
+	{"a lost ledger", func(w *ward) {
+		w.write("state/ledger.json", "x")
+		w.write("state/ledger.previous.json", "x")
+	}, false, "FAIL ledger: "},
+	{"a damaged ledger", func(w *ward) {
+		for range 2 {
+			for _, name := range []string{"alice", "bob"} {
+				e := profile.NewEntry(profile.Claim{Path: w.at(name), Server: "s"})
+				must(w.t, w.Desk.Names.Change(name, &e))
 			}
-			w.write("state/ledger.json", "x")
-		}, true, "warn ledger: "},
-		{"a leftover", func(w *ward) {
-			w.write("state/.rcsupervisor-1.tmp", "")
-			must(w.t, os.Chtimes(w.at("state/.rcsupervisor-1.tmp"), old, old))
-		}, true, "warn stale: "},
-		{"a socket nobody answers on", func(w *ward) {
-			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: w.Socket})
-			must(w.t, err)
-			l.SetUnlinkOnClose(false)
+		}
+		w.write("state/ledger.json", "x")
+	}, true, "warn ledger: "},
+	{"a leftover", func(w *ward) {
+		w.write("state/.rcsupervisor-1.tmp", "")
+		must(w.t, os.Chtimes(w.at("state/.rcsupervisor-1.tmp"), time.Time{}, time.Now().Add(-time.Hour)))
+	}, true, "warn stale: "},
+	{"a socket nobody answers on", func(w *ward) {
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: w.Socket})
+		must(w.t, err)
+		l.SetUnlinkOnClose(false)
+		l.Close()
+	}, true, "one that was killed left"},
+	{"a supervisor that hangs", func(w *ward) {
+		l, err := net.Listen("unix", w.Socket) // the kernel takes connections in; nobody else does
+		must(w.t, err)
+		patience := answerWithin
+		answerWithin = 50 * time.Millisecond
+		w.t.Cleanup(func() {
 			l.Close()
-		}, true, "one that was killed left"},
-		{"a supervisor that hangs", func(w *ward) {
-			l, err := net.Listen("unix", w.Socket) // the kernel takes connections in; nobody else does
-			must(w.t, err)
-			patience := answerWithin
-			answerWithin = 50 * time.Millisecond
-			w.t.Cleanup(func() {
-				l.Close()
-				answerWithin = patience
-			})
-		}, false, fmt.Sprintf("and does not answer [kill -KILL %d, then rcsupervisor run]", os.Getpid())},
-		{"something else in its place", func(w *ward) { w.write("c.sock", "") }, false, "FAIL supervisor: something that is no socket lies at"},
-		{"nobody", func(*ward) {}, true, "warn supervisor: none runs"},
-		{"a broken home", func(w *ward) { w.write("root/profiles/x/rocketchat/channel.yaml", "agent: 3\n") }, false, "FAIL home: x: "},
-		{"a name that is taken", func(w *ward) { w.write("root/profiles/test/rocketchat/channel.yaml", "agent: {kind: echo}\n") }, true, "warn unnamed: "},
-		{"a home without an envelope", func(w *ward) { w.write("root/profiles/x/rocketchat/channel.yaml", "agent: {kind: echo}\n") }, false, "x has no sealed credentials [rcsupervisor add x --server URL]"},
-		{"a damaged envelope", func(w *ward) { w.write("root/profiles/alice/rocketchat/secrets.age", "x") }, false, "FAIL seal: "},
-		{"another's envelope", func(w *ward) {
-			data, err := os.ReadFile(w.at("root/profiles/alice/rocketchat/secrets.age"))
-			must(w.t, err)
-			w.write("root/profiles/x/rocketchat/channel.yaml", "agent: {kind: echo}\n")
-			w.write("root/profiles/x/rocketchat/secrets.age", string(data))
-		}, false, "FAIL seal: "},
-		{"one bot twice", func(w *ward) { w.add("twin", "bot1") }, true, "one bot (bot1 on https://chat.example.org) is sealed for several: alice, twin [rcsupervisor remove twin]"},
-		{"sealed for others", func(w *ward) {
-			_, more, err := sealed.GenerateKey()
-			must(w.t, err)
-			_, err = sealed.Init(sealed.InitOptions{Path: w.at("identity.txt"), Recovery: []string{more}, Options: w.Desk.Identity})
-			must(w.t, err)
-		}, true, "names now: alice [rcsupervisor reseal --all]"},
-		{"a token in .env", func(w *ward) { w.write("root/profiles/alice/.env", "ROCKETCHAT_TOKEN=x\n") }, false, "[rcsupervisor import alice --scrub]"},
-		{"a token in a copy", func(w *ward) { w.write("root/profiles/alice/.env.bak", "ROCKETCHAT_TOKEN=x\n") }, false, "[shred -u "},
-		{"two agents of one user", func(w *ward) {
-			for _, name := range []string{"a", "b"} {
-				w.add(name, "bot-"+name)
-				w.write("root/profiles/"+name+"/rocketchat/channel.yaml", "agent: {kind: exec, command: [x]}\n")
-			}
-		}, true, "can read each other's homes: a, b"},
-		{"few watches", func(w *ward) { w.number("max_user_watches", 20) }, true, "[sysctl fs.inotify.max_user_watches=524288]"},
-		{"few instances", func(w *ward) { w.number("max_user_instances", 2) }, true, "[sysctl fs.inotify.max_user_instances=128]"},
-		{"no inotify", func(w *ward) { must(w.t, os.RemoveAll(w.at("proc"))) }, true, "ok files: "},
-	} {
+			answerWithin = patience
+		})
+	}, false, fmt.Sprintf("and does not answer [kill -KILL %d, then rcsupervisor run]", os.Getpid())},
+	{"something else in its place", func(w *ward) { w.write("c.sock", "") }, false, "FAIL supervisor: something that is no socket lies at"},
+	{"nobody", func(*ward) {}, true, "warn supervisor: none runs"},
+	{"a broken home", func(w *ward) { w.write("root/profiles/x/rocketchat/channel.yaml", "agent: 3\n") }, false, "FAIL home: x: "},
+	{"a name that is taken", func(w *ward) { w.write("root/profiles/test/rocketchat/channel.yaml", "agent: {kind: echo}\n") }, true, "warn unnamed: "},
+	{"a home without an envelope", func(w *ward) { w.write("root/profiles/x/rocketchat/channel.yaml", "agent: {kind: echo}\n") }, false, "x has no sealed credentials [rcsupervisor add x --server URL]"},
+	{"a damaged envelope", func(w *ward) { w.write("root/profiles/alice/rocketchat/secrets.age", "x") }, false, "FAIL seal: "},
+	{"another's envelope", func(w *ward) {
+		data, err := os.ReadFile(w.at("root/profiles/alice/rocketchat/secrets.age"))
+		must(w.t, err)
+		w.write("root/profiles/x/rocketchat/channel.yaml", "agent: {kind: echo}\n")
+		w.write("root/profiles/x/rocketchat/secrets.age", string(data))
+	}, false, "FAIL seal: "},
+	{"one bot twice", func(w *ward) { w.add("twin", "bot1") }, true, "one bot (bot1 on https://chat.example.org) is sealed for several: alice, twin [rcsupervisor remove twin]"},
+	{"sealed for others", func(w *ward) {
+		_, more, err := sealed.GenerateKey()
+		must(w.t, err)
+		_, err = sealed.Init(sealed.InitOptions{Path: w.at("identity.txt"), Recovery: []string{more}, Options: w.Desk.Identity})
+		must(w.t, err)
+	}, true, "names now: alice [rcsupervisor reseal --all]"},
+	{"a token in .env", func(w *ward) { w.write("root/profiles/alice/.env", "ROCKETCHAT_TOKEN=x\n") }, false, "[rcsupervisor import alice --scrub]"},
+	{"a token in a copy", func(w *ward) { w.write("root/profiles/alice/.env.bak", "ROCKETCHAT_TOKEN=x\n") }, false, "[shred -u "},
+	{"two agents of one user", func(w *ward) {
+		for _, name := range []string{"a", "b"} {
+			w.add(name, "bot-"+name)
+			w.write("root/profiles/"+name+"/rocketchat/channel.yaml", "agent: {kind: exec, command: [x]}\n")
+		}
+	}, true, "can read each other's homes: a, b"},
+	{"few watches", func(w *ward) { w.number("max_user_watches", 20) }, true, "[sysctl fs.inotify.max_user_watches=524288]"},
+	{"few instances", func(w *ward) { w.number("max_user_instances", 2) }, true, "[sysctl fs.inotify.max_user_instances=128]"},
+	{"no inotify", func(w *ward) { must(w.t, os.RemoveAll(w.at("proc"))) }, true, "ok files: "},
+}
+
+// Each of them is found, with what mends it.
+func TestFindings(t *testing.T) {
+	for _, c := range findings {
 		t.Run(c.what, func(t *testing.T) {
 			w := newWard(t)
 			w.settle()
