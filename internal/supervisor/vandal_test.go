@@ -35,7 +35,9 @@ func (v vandal) Begin(ctx context.Context, q agent.Question) (agent.Turn, error)
 		fault()
 	case "flood":
 		line, _ := json.Marshal(channel.Record{Message: strings.Repeat("flood ", 2000)}) // that a socket takes whole
-		for tell('l', line) == nil {
+		fd, err := link()
+		for err == nil {
+			err = write(fd, framed('l', line))
 		}
 	case "junk":
 		_ = send([]byte{0xff, 0xff, 0xff, 0xff, 'R'})
@@ -64,40 +66,54 @@ func fault() {
 	fmt.Fprint(os.Stderr, b[0])
 }
 
-// tell writes a frame into the worker's own link.
-func tell(kind byte, body []byte) error {
+// framed is a frame of the worker's link.
+func framed(kind byte, body []byte) []byte {
 	frame := binary.BigEndian.AppendUint32(nil, uint32(len(body)+1))
-	return send(append(append(frame, kind), body...))
+	return append(append(frame, kind), body...)
 }
 
-// send writes bytes into it: of a worker's descriptors it is the only socket of
-// its kind.
+// tell writes a frame into the worker's own link.
+func tell(kind byte, body []byte) error { return send(framed(kind, body)) }
+
+// send writes bytes into it.
 func send(b []byte) error {
+	fd, err := link()
+	if err != nil {
+		return err
+	}
+	return write(fd, b)
+}
+
+// link is the worker's own: of its descriptors it is the only socket of its
+// kind.
+func link() (fd int, err error) {
 	all, _ := os.ReadDir("/proc/self/fd")
 	for _, e := range all {
-		var fd int
 		if _, err := fmt.Sscan(e.Name(), &fd); err != nil || fd < 3 {
 			continue
 		}
 		to, _ := os.Readlink(filepath.Join("/proc/self/fd", e.Name()))
 		name, _ := unix.Getsockname(fd)
-		if _, ok := name.(*unix.SockaddrUnix); !ok || !strings.HasPrefix(to, "socket:") {
-			continue
+		if _, ok := name.(*unix.SockaddrUnix); ok && strings.HasPrefix(to, "socket:") {
+			return fd, nil
 		}
-		for len(b) > 0 {
-			n, err := unix.Write(fd, b)
-			switch {
-			case err == unix.EAGAIN:
-				time.Sleep(time.Millisecond)
-			case err != nil:
-				return err
-			default:
-				b = b[n:]
-			}
-		}
-		return nil
 	}
-	return errors.New("there is no link")
+	return 0, errors.New("there is no link")
+}
+
+func write(fd int, b []byte) error {
+	for len(b) > 0 {
+		n, err := unix.Write(fd, b)
+		switch {
+		case err == unix.EAGAIN:
+			time.Sleep(time.Millisecond)
+		case err != nil:
+			return err
+		default:
+			b = b[n:]
+		}
+	}
+	return nil
 }
 
 // What goes wrong in one worker, and whatever it then says, is that profile's
