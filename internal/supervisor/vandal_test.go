@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -34,10 +35,11 @@ func (v vandal) Begin(ctx context.Context, q agent.Question) (agent.Turn, error)
 	case "fault":
 		fault()
 	case "flood":
-		line, _ := json.Marshal(channel.Record{Message: strings.Repeat("flood ", 2000)}) // that a socket takes whole
+		line, _ := json.Marshal(channel.Record{Message: "flood"})
+		many := bytes.Repeat(framed('l', line), 200) // which a socket takes whole
 		fd, err := link()
 		for err == nil {
-			err = write(fd, framed('l', line))
+			err = write(fd, many)
 		}
 	case "junk":
 		_ = send([]byte{0xff, 0xff, 0xff, 0xff, 'R'})
